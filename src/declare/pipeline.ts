@@ -1,0 +1,38 @@
+// definePipeline: the whole DAG of a project, as a function of its recipe. The default export of pipeline.ts.
+
+import { z } from 'zod'
+import type { StageUse } from './stage.ts'
+
+export interface PipelineDefinition<R extends z.ZodType> {
+  /** Schema of `recipes/<name>.json`. Without one the pipeline takes no recipe. */
+  readonly recipe?: R
+  /** The recipe used without `--recipe`. */
+  readonly defaultRecipe?: string
+  /** The stages, in any order; wiring gives the edges. */
+  readonly stages: (recipe: z.output<R>) => Iterable<StageUse>
+}
+
+/** Marks a default export as a pipeline, also where two copies of this package meet. */
+export const PIPELINE = Symbol.for('hessian-pilot.pipeline')
+
+export interface DefinedPipeline {
+  readonly [PIPELINE]: true
+  readonly recipe: z.ZodType | undefined
+  readonly defaultRecipe: string | undefined
+  readonly stages: (recipe: unknown) => Iterable<StageUse>
+}
+
+/** Declares the pipeline of a project. */
+export function definePipeline<R extends z.ZodType = typeof NO_RECIPE>(
+  definition: PipelineDefinition<R>,
+): DefinedPipeline {
+  return {
+    [PIPELINE]: true,
+    recipe: definition.recipe,
+    defaultRecipe: definition.defaultRecipe,
+    // load.ts passes what `definition.recipe` parsed, or undefined where there is none.
+    stages: (recipe) => definition.stages(recipe as z.output<R>),
+  }
+}
+
+const NO_RECIPE = z.undefined()
