@@ -7,9 +7,10 @@ import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PilotError } from '../model/error.ts'
 import { didYouMean } from '../model/near.ts'
-import type { InputRef, Pipeline, Stage } from '../model/stage.ts'
+import type { Pipeline, Stage } from '../model/stage.ts'
+import { formatIssues } from './issues.ts'
 import { type DefinedPipeline, PIPELINE } from './pipeline.ts'
-import { fromRoot } from './place.ts'
+import { fromProjectRoot, setProjectRoot } from './place.ts'
 
 const FILE_NAMES = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs']
 
@@ -38,12 +39,13 @@ export async function loadPipeline(
   recipeName: string | undefined,
 ): Promise<{ readonly pipeline: Pipeline; readonly recipe: string | null }> {
   const root = dirname(file)
+  setProjectRoot(root)
   const defined = await importPipeline(file)
   const name = recipeName ?? defined.defaultRecipe
   const recipe = readRecipe(defined, root, name)
   const stages: Stage[] = []
   try {
-    for (const use of defined.stages(recipe)) stages.push(withRoot(use.stage, root))
+    for (const use of defined.stages(recipe)) stages.push(use.stage)
   } catch (error) {
     throw failedError(file, error)
   }
@@ -102,15 +104,6 @@ function readRecipe(defined: DefinedPipeline, root: string, name: string | undef
   })
 }
 
-/** Issues of a zod error, one a line with its path. */
-export function formatIssues(
-  issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
-): string {
-  return issues
-    .map((issue) => `  ${issue.path.map(String).join('.') || '(root)'}: ${issue.message}`)
-    .join('\n')
-}
-
 function parseRecipe(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
@@ -132,20 +125,6 @@ function recipeNames(root: string): readonly string[] {
     .filter((name) => name.endsWith('.json'))
     .map((name) => name.slice(0, -'.json'.length))
     .sort()
-}
-
-/** Sources declared by absolute path (`import.meta.dirname`) become paths from the project root. */
-function withRoot(stage: Stage, root: string): Stage {
-  const where = () => {
-    const place = stage.where()
-    return place && { ...place, file: fromRoot(root, place.file) }
-  }
-  const inputs: Record<string, InputRef> = Object.create(null)
-  for (const name in stage.inputs) {
-    const input = stage.inputs[name]
-    if (input) inputs[name] = input.from === 'source' ? { ...input, path: fromRoot(root, input.path) } : input
-  }
-  return { ...stage, inputs, where }
 }
 
 function importError(file: string, error: unknown): PilotError {
@@ -209,7 +188,7 @@ function locateSyntaxError(file: string, error: unknown): { readonly where: stri
     : spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' }).stderr
   const found = inStack ?? (checked ? /(?:file:\/\/)?(\/[^\n()]+?):(\d+)\n/.exec(checked) : null)
   return {
-    where: found ? `${fromRoot(dirname(file), decodeURIComponent(found[1] ?? ''))}:${found[2]}` : file,
+    where: found ? `${fromProjectRoot(decodeURIComponent(found[1] ?? ''))}:${found[2]}` : file,
     text: message,
   }
 }

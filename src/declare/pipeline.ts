@@ -1,6 +1,6 @@
 // definePipeline: the whole DAG of a project, as a function of its recipe. The default export of pipeline.ts.
 
-import { z } from 'zod'
+import type { z } from 'zod'
 import type { StageUse } from './stage.ts'
 
 export interface PipelineDefinition<R extends z.ZodType> {
@@ -23,7 +23,7 @@ export interface DefinedPipeline {
 }
 
 /** Declares the pipeline of a project. */
-export function definePipeline<R extends z.ZodType = typeof NO_RECIPE>(
+export function definePipeline<R extends z.ZodType = z.ZodUndefined>(
   definition: PipelineDefinition<R>,
 ): DefinedPipeline {
   return {
@@ -34,5 +34,3 @@ export function definePipeline<R extends z.ZodType = typeof NO_RECIPE>(
     stages: (recipe) => definition.stages(recipe as z.output<R>),
   }
 }
-
-const NO_RECIPE = z.undefined()

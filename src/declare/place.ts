@@ -1,7 +1,7 @@
 // Where in the user's files a declaration stands. The stack is captured when declared (about a microsecond) and
 // formatted only when an error needs the line.
 
-import { relative, sep } from 'node:path'
+import { isAbsolute, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Place } from '../model/stage.ts'
 
@@ -20,14 +20,17 @@ export function callSite(): CallSite {
   return () => findPlace(holder.stack ?? '')
 }
 
-/** A folder given as `import.meta.dirname` (or a relative path), kept absolute here; load.ts makes it project-relative. */
-export function folderOf(folder: string): string {
-  return folder
+let projectRoot = ''
+
+/** Says where the project is, before its pipeline is imported: declarations then speak of paths from there. */
+export function setProjectRoot(root: string): void {
+  projectRoot = root
 }
 
-/** `path` from `root`, with `/`; as it is when it lies outside. */
-export function fromRoot(root: string, path: string): string {
-  const inside = relative(root, path)
+/** An absolute path (`import.meta.dirname`) as a path from the project root, with `/`; any other path as it is. */
+export function fromProjectRoot(path: string): string {
+  if (!isAbsolute(path)) return path
+  const inside = relative(projectRoot, path)
   return inside.startsWith('..') ? path : inside.split(sep).join('/')
 }
 
@@ -36,7 +39,10 @@ function findPlace(stack: string): Place | undefined {
     const match = FRAME.exec(line)
     const file = match?.[1]
     if (!file || ENGINE_FRAME.test(file) || line.includes('node:internal')) continue
-    return { file: file.startsWith('file:') ? fileURLToPath(file) : file, line: Number(match[2]) }
+    return {
+      file: fromProjectRoot(file.startsWith('file:') ? fileURLToPath(file) : file),
+      line: Number(match[2]),
+    }
   }
   return undefined
 }

@@ -1,7 +1,7 @@
 // defineStage: a typed stage definition, and its use in a pipeline with parameters and wired inputs.
 // Pure: nothing is read or started here; the result is model/stage.ts's plain data.
 
-import { z } from 'zod'
+import type { z } from 'zod'
 import { digestOf } from '../model/digest.ts'
 import { PilotError } from '../model/error.ts'
 import {
@@ -15,7 +15,8 @@ import {
   type ToolSpec,
 } from '../model/stage.ts'
 import type { Accepts, Content, Handle, InputSpec, OutputSpec } from './content.ts'
-import { type CallSite, callSite, folderOf } from './place.ts'
+import { formatIssues } from './issues.ts'
+import { callSite, fromProjectRoot } from './place.ts'
 
 export type InputSpecs = Readonly<Record<string, InputSpec>>
 export type OutputSpecs = Readonly<Record<string, OutputSpec>>
@@ -80,48 +81,44 @@ type Use<P extends z.ZodType, I extends InputSpecs> = {
 } & (unknown extends z.input<P> ? { readonly params?: undefined } : { readonly params: z.input<P> }) &
   (keyof I extends never ? { readonly inputs?: undefined } : { readonly inputs: Wiring<I> })
 
-const NO_PARAMS = z.unknown()
-
 /** Defines a kind of stage. The answer is called once for each use in a pipeline.
  *  @throws PilotError `invalid-params` (when used) where the parameters do not fit their schema. */
 export function defineStage<
-  P extends z.ZodType = typeof NO_PARAMS,
+  P extends z.ZodType = z.ZodUnknown,
   I extends InputSpecs = Record<never, never>,
   O extends OutputSpecs = Record<never, never>,
 >(definition: StageDefinition<P, I, O>): (use: Use<P, I>) => StageUse<O> {
   const outputs = toOutputs(definition.outputs)
   const definedAt = callSite()
-  const folder = definition.folder === undefined ? undefined : folderOf(definition.folder)
+  const folder = definition.folder === undefined ? undefined : fromProjectRoot(definition.folder)
+  const shared = {
+    outputs,
+    environment: toEnvironment(definition.env),
+    tools: toTools(definition.tools),
+    lockfile: definition.lockfile,
+    image: definition.image,
+    accelerator: definition.accelerator ?? [],
+    isolation: definition.isolation ?? (definition.image ? 'container' : 'workdir'),
+    network: definition.network ?? false,
+    resources: { cpus: 1, memoryMiB: 0, gpus: 0, ...definition.resources },
+    timeoutMs: definition.timeoutMs,
+    retries: definition.retries ?? 2,
+    resume: definition.resume,
+    where: definedAt,
+  }
+  const inputPaths = placeholders('in', definition.inputs)
+  const outputPaths = placeholders('out', definition.outputs)
   return (use) => {
-    const usedAt = callSite()
     const name = use.name ?? definition.name
-    const params = parseParams(definition, use.params, name, usedAt)
-    const inputs = toInputs(folder, use.inputs)
+    const params = parseParams(definition, use.params, name)
     const argv = definition.run({
       params,
-      inputs: placeholders('in', definition.inputs),
-      outputs: placeholders('out', definition.outputs),
+      inputs: inputPaths,
+      outputs: outputPaths,
       src: '{src}',
       node: '{node}',
     })
-    const stage: Stage = {
-      name,
-      argv,
-      inputs,
-      outputs,
-      environment: toEnvironment(definition.env),
-      tools: toTools(definition.tools),
-      lockfile: definition.lockfile,
-      image: definition.image,
-      accelerator: definition.accelerator ?? [],
-      isolation: definition.isolation ?? (definition.image ? 'container' : 'workdir'),
-      network: definition.network ?? false,
-      resources: { cpus: 1, memoryMiB: 0, gpus: 0, ...definition.resources },
-      timeoutMs: definition.timeoutMs,
-      retries: definition.retries ?? 2,
-      resume: definition.resume,
-      where: () => definedAt() ?? usedAt(),
-    }
+    const stage: Stage = { name, argv, inputs: toInputs(folder, use.inputs, name), ...shared }
     return { stage, outputs: toHandles(name, definition.outputs) }
   }
 }
@@ -130,7 +127,6 @@ function parseParams<P extends z.ZodType>(
   definition: { readonly params?: P },
   value: unknown,
   name: string,
-  usedAt: CallSite,
 ): z.output<P> {
   // Without a schema there are no parameters: `run` sees undefined, which z.output of `unknown` allows.
   if (!definition.params) return undefined as z.output<P>
@@ -139,26 +135,26 @@ function parseParams<P extends z.ZodType>(
   throw new PilotError({
     code: 'invalid-params',
     blame: 'user',
-    what: `the parameters of stage "${name}" do not fit their schema:\n${z.prettifyError(parsed.error)}`,
-    where: formatPlace(usedAt()),
+    what: `the parameters of stage "${name}" do not fit their schema:\n${formatIssues(parsed.error.issues)}`,
+    where: formatPlace(callSite()()),
     hint: 'mend the values given where the stage is used, or the recipe they come from',
   })
 }
 
-export function formatPlace(place: Place | undefined): string | undefined {
+function formatPlace(place: Place | undefined): string | undefined {
   return place && `${place.file}:${place.line}`
 }
 
 function toInputs(
   folder: string | undefined,
   wiring: Readonly<Record<string, Handle<Content>>> | undefined,
+  stage: string,
 ): Stage['inputs'] {
-  // A null prototype: an input may carry any name, also that of an Object method; plan/ refuses the bad ones.
-  const inputs: Record<string, InputRef> = Object.create(null)
+  const inputs: Record<string, InputRef> = {}
   if (folder !== undefined) inputs[FOLDER_INPUT] = { from: 'source', path: folder, kind: 'tree' }
   for (const name in wiring) {
     const handle = wiring[name]
-    if (!handle) continue
+    if (handle === undefined || name === '__proto__') throw wiringError(stage, name)
     inputs[name] =
       handle.stage === null
         ? { from: 'source', path: handle.name, kind: handle.kind }
@@ -167,8 +163,18 @@ function toInputs(
   return inputs
 }
 
+function wiringError(stage: string, input: string): PilotError {
+  return new PilotError({
+    code: 'invalid-wiring',
+    blame: 'user',
+    what: `input "${input}" of stage "${stage}" is wired to nothing`,
+    where: formatPlace(callSite()()),
+    hint: 'the output it names does not exist: `npx tsc --noEmit` says which do',
+  })
+}
+
 function toOutputs(specs: OutputSpecs): Stage['outputs'] {
-  const outputs: Record<string, PlainOutput> = Object.create(null)
+  const outputs: Record<string, PlainOutput> = {}
   for (const [name, { kind, path, schema }] of Object.entries(specs)) {
     outputs[name] = schema
       ? { kind, path, schema: schemaDigest(schema), check: checkWith(schema) }
@@ -178,13 +184,13 @@ function toOutputs(specs: OutputSpecs): Stage['outputs'] {
 }
 
 function schemaDigest(schema: z.ZodType) {
-  return digestOf(JSON.stringify(z.toJSONSchema(schema, { unrepresentable: 'any' })))
+  return digestOf(JSON.stringify(schema.toJSONSchema({ unrepresentable: 'any' })))
 }
 
 function checkWith(schema: z.ZodType): (value: unknown) => string | undefined {
   return (value) => {
     const parsed = schema.safeParse(value)
-    return parsed.success ? undefined : z.prettifyError(parsed.error)
+    return parsed.success ? undefined : formatIssues(parsed.error.issues)
   }
 }
 

@@ -55,6 +55,32 @@ export interface Action {
 
 /** Digest of an action: sha256 over `schema`, a newline, and the action's canonical JSON. */
 export function actionDigest(action: Action): Digest {
-  // Action is plain strings, nulls and records of them, which is what CanonicalValue describes.
-  return digestOf(`${ACTION_SCHEMA}\n${toCanonicalJson(action as unknown as Record<string, string>)}`)
+  // Fields in canonical (sorted) order; the parts that many actions share are spelled once.
+  return digestOf(
+    `${ACTION_SCHEMA}\n{"accelerator":${spell(action.accelerator)},"argv":${toCanonicalJson(action.argv)},` +
+      `"environment":${spell(action.environment)},"image":${toCanonicalJson(action.image)},` +
+      `"inputs":${spellInputs(action.inputs)},"lockfile":${toCanonicalJson(action.lockfile)},` +
+      `"outputs":${spell(action.outputs)},"platform":${spell(action.platform)},"tools":${spell(action.tools)}}`,
+  )
+}
+
+const spelled = new WeakMap<object, string>()
+
+function spell(part: Action['outputs'] | Action['environment'] | Platform): string {
+  const known = spelled.get(part)
+  if (known !== undefined) return known
+  // Records of strings, nulls and records of them, which is what CanonicalValue describes.
+  const text = toCanonicalJson(part as unknown as Record<string, string>)
+  spelled.set(part, text)
+  return text
+}
+
+function spellInputs(inputs: Action['inputs']): string {
+  let text = ''
+  for (const name of Object.keys(inputs).sort()) {
+    const input = inputs[name]
+    if (!input) continue
+    text += `${text && ','}${toCanonicalJson(name)}:{"as":${toCanonicalJson(input.as)},"digest":"${input.digest}","kind":"${input.kind}"}`
+  }
+  return `{${text}}`
 }

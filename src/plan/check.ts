@@ -32,8 +32,8 @@ export function checkStage(stage: Stage): void {
     const input = stage.inputs[name]
     if (input?.from === 'source') checkPath(input.path, `input "${name}"`, refuse)
   }
-  checkOutputs(stage, refuse)
-  checkEnvironment(stage, refuse)
+  once(stage.outputs, () => checkOutputs(stage, refuse))
+  once(stage.environment, () => checkEnvironment(stage, refuse))
   checkNumbers(stage, refuse)
   if (stage.image !== undefined && !IMAGE.test(stage.image)) {
     refuse(
@@ -44,6 +44,15 @@ export function checkStage(stage: Stage): void {
   if (stage.lockfile !== undefined && !(stage.lockfile in stage.inputs)) {
     refuse(`lockfile names input "${stage.lockfile}", which the stage has not`)
   }
+}
+
+const checked = new WeakSet<object>()
+
+/** Stages of one definition share their declarations: each is looked at once. */
+function once(declaration: object, check: () => void): void {
+  if (checked.has(declaration)) return
+  check()
+  checked.add(declaration)
 }
 
 const NAME_HINT = 'use letters, digits, ".", "_" and "-", beginning with a letter or digit, 100 at most'

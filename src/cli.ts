@@ -1,0 +1,218 @@
+// The command line: argv -> one command, errors -> text and exit code. Each command loads only what it needs.
+
+import { createRequire, registerHooks } from 'node:module'
+import { Command, CommanderError, InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import { EXIT_CODES, formatError, PilotError } from './model/error.ts'
+
+// A pipeline imports 'hessian-pilot': it must get the very engine that runs it, also from a checkout that is not built.
+const ENGINE: ReadonlyMap<string, string> = new Map([
+  ['hessian-pilot', import.meta.resolve(`./index${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`)],
+])
+registerHooks({
+  resolve: (specifier, context, next) => {
+    const url = ENGINE.get(specifier)
+    return url ? { url, shortCircuit: true } : next(specifier, context)
+  },
+})
+
+function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), ...value.split(',').filter((name) => name !== '')]
+}
+
+function toCount(text: string): number {
+  const count = Number(text)
+  if (Number.isInteger(count) && count > 0) return count
+  throw new InvalidArgumentError('a whole number above 0 is needed.')
+}
+
+const recipeOption = () => new Option('-r, --recipe <name>', 'recipe: recipes/<name>.json')
+const toOption = () =>
+  new Option('--to <stage>', 'this stage and all it needs (repeatable)').argParser(collect)
+const fromOption = () =>
+  new Option('--from <stage>', 'only this stage and what follows from it').argParser(collect)
+const onlyOption = () => new Option('--only <stage>', 'only this stage').argParser(collect)
+const forceOption = () =>
+  new Option('--force <stage>', 'execute it even where a result is kept').argParser(collect)
+const jsonOption = () => new Option('--json', 'one JSON event a line on stdout')
+
+/** Adds a closing example to a command's help. */
+function example(text: string): string {
+  return `\nExample:\n  ${text}`
+}
+
+function buildProgram(): Command {
+  const program = new Command('pilot')
+    .description(
+      'Make for experiments that must be believed: stages hashed by content, run once, kept with their provenance.',
+    )
+    .version(readVersion())
+    .showHelpAfterError('(pilot --help lists the commands)')
+    .exitOverride()
+  addRunning(program)
+  addReading(program)
+  addKeeping(program)
+  program.addHelpText('after', example('pilot run --to evaluate'))
+  // The help is for reading; options of a command are in its own.
+  return program as unknown as Command
+}
+
+function addRunning(program: Command): void {
+  program
+    .command('run')
+    .description('bring stages up to date: all, or those named and what they need')
+    .argument('[stages...]', 'as --to')
+    .addOption(toOption())
+    .addOption(fromOption())
+    .addOption(onlyOption())
+    .addOption(forceOption())
+    .addOption(recipeOption())
+    .option('-j, --jobs <n>', 'stages at the same time, at most (default: the CPUs)')
+    .option('-k, --keep-going', 'after a failure, go on with what does not depend on it')
+    .option('-n, --dry-run', 'say what would happen, and do nothing')
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot run --to evaluate --force ppo-step'))
+    .action(async (stages, flags) =>
+      exit(await (await import('./commands/run.ts')).runCommand(stages, flags)),
+    )
+  program
+    .command('plan')
+    .description('say for each stage: hit, restore, run or wait - and why')
+    .argument('[stages...]', 'as --to')
+    .addOption(toOption())
+    .addOption(fromOption())
+    .addOption(onlyOption())
+    .addOption(forceOption())
+    .addOption(recipeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot plan --recipe agent-lightning'))
+    .action(async (stages, flags) =>
+      exit(await (await import('./commands/run.ts')).planCommand(stages, flags)),
+    )
+}
+
+function addReading(program: Command): void {
+  program
+    .command('status')
+    .description('what is up to date, what ran last and how it ended')
+    .addOption(recipeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot status'))
+    .action(async (flags) => exit(await (await import('./commands/status.ts')).statusCommand(flags)))
+  program
+    .command('why')
+    .description('why a stage would run: the exact fields that changed, old -> new')
+    .argument('<stage>')
+    .addOption(recipeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot why ppo-step'))
+    .action(async (stage, flags) => exit(await (await import('./commands/why.ts')).whyCommand(stage, flags)))
+  program
+    .command('log')
+    .description('the log of a stage: of its last attempt here, or of the run that made the kept result')
+    .argument('<stage>')
+    .option('-f, --follow', 'go on printing while it runs')
+    .addOption(recipeOption())
+    .addHelpText('after', example('pilot log ppo-step -f'))
+    .action(async (stage, flags) => exit(await (await import('./commands/log.ts')).logCommand(stage, flags)))
+  program
+    .command('out')
+    .description('where the outputs of a stage are; --copy makes a writable copy')
+    .argument('<stage>')
+    .option('--copy <folder>', 'copy them into this new folder')
+    .addOption(recipeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot out ppo-step --copy ./checkpoint'))
+    .action(async (stage, flags) => exit(await (await import('./commands/out.ts')).outCommand(stage, flags)))
+  program
+    .command('graph')
+    .description('the DAG as text, mermaid, dot or svg')
+    .addOption(
+      new Option('--format <format>', 'what to print')
+        .choices(['text', 'mermaid', 'dot', 'svg'] as const)
+        .default('text' as const),
+    )
+    .addOption(recipeOption())
+    .addHelpText('after', example('pilot graph --format svg > dag.svg'))
+    .action(async (flags) => exit(await (await import('./commands/graph.ts')).graphCommand(flags)))
+}
+
+function addKeeping(program: Command): void {
+  program
+    .command('verify')
+    .description('hash everything in the store again; what is damaged is set aside')
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot verify'))
+    .action(async (flags) => exit(await (await import('./commands/verify.ts')).verifyCommand(flags)))
+  program
+    .command('gc')
+    .description('delete what no recent run, pin or running pilot needs')
+    .option('-n, --dry-run', 'say how many bytes would go, by reason')
+    .option('--keep-runs <n>', 'good runs whose results stay', toCount, 10)
+    .option('--grace <hours>', 'younger than this is never deleted', Number, 24)
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot gc --dry-run'))
+    .action(async (flags) => exit(await (await import('./commands/gc.ts')).gcCommand(flags)))
+  program
+    .command('init')
+    .description('start a pipeline in this folder; never overwrites a file')
+    .addHelpText('after', example('mkdir study && cd study && pilot init && pilot run'))
+    .action(async () => exit(await (await import('./commands/init.ts')).initCommand()))
+  program
+    .command('lock')
+    .description('write the locks of the environments under locks/')
+    .argument('[names...]', 'environments: folders of locks/ (default: all)')
+    .option('--check', 'only say whether the locks are up to date')
+    .addHelpText('after', example('pilot lock --check'))
+    .action(async (names, flags) =>
+      exit(await (await import('./commands/lock.ts')).lockCommand(names, flags)),
+    )
+  program
+    .command('events')
+    .description('the JSON Schema of the lines that --json prints')
+    .addHelpText('after', example('pilot events > pilot-events.schema.json'))
+    .action(async () => exit(await (await import('./commands/events.ts')).eventsCommand()))
+  program
+    .command('trajectory')
+    .description('hessian.trajectory.v1: validate FILE…, stats FILE…, show EPISODE FILE, schema')
+    .argument('[words...]')
+    .allowUnknownOption()
+    .helpOption(false)
+    .addHelpText('after', example('pilot trajectory validate rollouts.jsonl --json'))
+    .action(async (_words, _flags, command) =>
+      exit(await (await import('./commands/trajectory.ts')).run(command.args)),
+    )
+}
+
+function readVersion(): string {
+  const require = createRequire(import.meta.url)
+  const inCheckout = import.meta.url.endsWith('.ts')
+  const manifest: unknown = require(inCheckout ? '../package.json' : '../../package.json')
+  return typeof manifest === 'object' && manifest !== null && 'version' in manifest
+    ? String(manifest.version)
+    : '0.0.0'
+}
+
+function exit(code: number): void {
+  process.exitCode = code
+}
+
+/** Runs the command line. Never rejects: every error becomes text on stderr and an exit code. */
+export async function main(argv: readonly string[]): Promise<void> {
+  try {
+    const program = buildProgram()
+    const { default: tab } = await import('@bomb.sh/tab/commander')
+    // The same Command class; extra-typings only narrows its types.
+    tab(program as unknown as Parameters<typeof tab>[0])
+    await program.parseAsync(argv, { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Commander has printed its message already; its own exit code 1 means "the user's mistake".
+      process.exitCode = error.exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.user
+      return
+    }
+    process.stderr.write(`${formatError(error)}\n`)
+    process.exitCode = error instanceof PilotError ? error.exitCode : EXIT_CODES.pilot
+  }
+}
+
+await main(process.argv.slice(2))

@@ -1,0 +1,67 @@
+// pilot out STAGE: where its outputs are, and writable copies of them.
+
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import type { Flags } from '../config.ts'
+import { PilotError } from '../model/error.ts'
+import { findStage } from '../plan/graph.ts'
+import { openSession, print } from './session.ts'
+
+export async function outCommand(
+  name: string,
+  flags: Flags & { readonly copy?: string | undefined; readonly json?: boolean | undefined },
+): Promise<number> {
+  using session = await openSession(flags)
+  const { project } = session
+  findStage(project.graph, name)
+  const last = project.store.lastOf(name)
+  const result = last && project.store.lookup(last.key)
+  const folder = result && project.store.openTree(result.tree)
+  if (!result || !folder) {
+    throw new PilotError({
+      code: 'no-outputs',
+      blame: 'user',
+      what: `nothing is kept of stage "${name}" here`,
+      hint: `bring it about: pilot run --to ${name}`,
+    })
+  }
+  if (flags.copy !== undefined) {
+    await copyOut(project.store, result.tree, resolve(flags.copy))
+    print(resolve(flags.copy))
+    return 0
+  }
+  const rows = Object.entries(result.outputs).map(([output, record]) => ({
+    output,
+    path: relative(process.cwd(), join(project.store.root, 'latest', name, record.path)),
+    digest: record.digest,
+    sizeBytes: record.sizeBytes,
+    files: record.files,
+  }))
+  if (flags.json) for (const row of rows) print(JSON.stringify(row))
+  else for (const row of rows) print(row.path)
+  return 0
+}
+
+async function copyOut(
+  store: { fetchTree(digest: string & { readonly __brand: 'Digest' }, into: string): Promise<unknown> },
+  tree: string & { readonly __brand: 'Digest' },
+  into: string,
+): Promise<void> {
+  if (existsSync(into)) {
+    throw new PilotError({
+      code: 'already-there',
+      blame: 'user',
+      what: `${into} exists already, and nothing is overwritten`,
+      hint: 'name a folder that does not exist',
+    })
+  }
+  mkdirSync(dirname(into), { recursive: true })
+  if (!(await store.fetchTree(tree, into))) {
+    throw new PilotError({
+      code: 'no-outputs',
+      blame: 'environment',
+      what: 'the outputs were damaged and have been set aside',
+      hint: 'run again: their producer will be executed anew',
+    })
+  }
+}

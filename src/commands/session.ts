@@ -1,0 +1,38 @@
+// What every command on a project begins with: configuration, a run id, the project opened, warnings on stderr.
+
+import { randomBytes } from 'node:crypto'
+import { openProject, type Project } from '../conduct/project.ts'
+import { type Flags, readConfig } from '../config.ts'
+
+export interface Session extends Disposable {
+  readonly project: Project
+  readonly runId: string
+  readonly now: () => Date
+}
+
+/** @param onWarning where warnings go; stderr by default */
+export async function openSession(
+  flags: Flags,
+  stages: readonly string[] = [],
+  onWarning: (code: string, message: string) => void = warnOnStderr,
+): Promise<Session> {
+  const now = () => new Date()
+  const runId = toRunId(now())
+  const project = await openProject(readConfig(flags, stages), { runId, onWarning })
+  return { project, runId, now, [Symbol.dispose]: () => project[Symbol.dispose]() }
+}
+
+export function warnOnStderr(code: string, message: string): void {
+  process.stderr.write(`warning[${code}]: ${message}\n`)
+}
+
+/** `20261201-093000-7f3a`: sorts by time, and two runs of one second differ. */
+function toRunId(at: Date): string {
+  const [date = '', time = ''] = at.toISOString().split('T')
+  return `${date.replaceAll('-', '')}-${time.slice(0, 8).replaceAll(':', '')}-${randomBytes(2).toString('hex')}`
+}
+
+/** Writes to stdout; a reader that went away (`pilot log x | head`) is no error. */
+export function print(text: string): void {
+  process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+}

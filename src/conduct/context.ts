@@ -1,0 +1,25 @@
+// What the parts of a run share: the project, the ports, the signals, and what is known of each stage so far.
+
+import type { Executor, Reporter, ResultBrief } from '../model/ports.ts'
+import type { Selected } from '../plan/select.ts'
+import type { Resolved } from './look-up.ts'
+import type { Project } from './project.ts'
+
+export interface RunOptions {
+  readonly project: Project
+  readonly executor: Executor
+  readonly reporter: Reporter
+  readonly runId: string
+  readonly now: () => Date
+  /** First interrupt: start nothing more, TERM what runs. */
+  readonly stop: AbortSignal
+  /** Second interrupt: KILL. */
+  readonly kill: AbortSignal
+}
+
+export interface RunContext extends RunOptions {
+  readonly selected: Selected
+  /** The results of stages that are done, by index: what their dependents read. */
+  readonly known: (ResultBrief | undefined)[]
+  readonly resolved: (Resolved | undefined)[]
+}
