@@ -1,0 +1,93 @@
+// Ends what a job's processes left behind, so that none survives the job. Costs two calls where nothing is left.
+
+import { existsSync, readdirSync, readlinkSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  findProcesses,
+  type JobMark,
+  newestPid,
+  type ProcessRow,
+  type ProcessTable,
+  type Remembered,
+  readTable,
+  signalProcess,
+} from './table.ts'
+
+/** More pids than this given out since the job began: the whole table is cheaper to read. */
+const MAX_RANGE = 200
+const DEADLINE_MS = 2_000
+
+export interface LeftoverSearch {
+  readonly forebears: ReadonlySet<number>
+  readonly isForeign: (row: ProcessRow) => boolean
+}
+
+/** Kills what is left of a job whose leader has ended, until nothing is. Undefined when nothing was left;
+ *  a promise of the processes that would not die otherwise (empty: all gone). */
+export function endLeftovers(
+  job: JobMark & { readonly pid: number },
+  remembered: Remembered,
+  search: LeftoverSearch,
+): Promise<readonly number[]> | undefined {
+  const hadGroup = signalProcess(-job.pid, 'SIGKILL')
+  const newest = newestPid()
+  // Nothing at all was started on this machine since the leader.
+  if (!hadGroup && remembered.size === 0 && newest === job.pid) return undefined
+  const table = tableSince(job.pid, newest, remembered)
+  const left = findProcesses(job, { table, ...search }, remembered)
+  if (!hadGroup && left.length === 0) return undefined
+  return killUntilGone(job, left, remembered, search)
+}
+
+/** Processes that may descend from the leader: those with a later pid, and those remembered. */
+function tableSince(pid: number, newest: number | undefined, remembered: Remembered): ProcessTable {
+  if (newest === undefined || newest < pid || newest - pid > MAX_RANGE) return readTable()
+  const pids = [...remembered.keys()]
+  for (let at = pid + 1; at <= newest; at++) {
+    if (existsSync(`/proc/${at}`)) pids.push(at)
+  }
+  return readTable(pids)
+}
+
+async function killUntilGone(
+  job: JobMark & { readonly pid: number },
+  first: readonly ProcessRow[],
+  remembered: Remembered,
+  search: LeftoverSearch,
+): Promise<readonly number[]> {
+  const deadline = performance.now() + DEADLINE_MS
+  let left = first
+  for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 50)) {
+    signalProcess(-job.pid, 'SIGKILL')
+    for (const row of left) signalProcess(row.pid, 'SIGKILL')
+    await delay(waitMs)
+    left = findProcesses(job, { table: readTable(), ...search }, remembered)
+    if (left.length === 0 || performance.now() > deadline) return left.map((row) => row.pid)
+  }
+}
+
+/** Processes that hold one of these files open (Linux; none elsewhere). */
+export function holdersOf(paths: readonly string[]): number[] {
+  const holders: number[] = []
+  for (const pid of listPids()) {
+    if (pid !== process.pid && openFiles(pid).some((path) => paths.includes(path))) holders.push(pid)
+  }
+  return holders
+}
+
+function listPids(): number[] {
+  try {
+    return readdirSync('/proc').flatMap((name) => Number(name) || [])
+  } catch {
+    return []
+  }
+}
+
+function openFiles(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`))
+  } catch {
+    // Gone meanwhile, or another user's.
+    return []
+  }
+}
