@@ -1,0 +1,216 @@
+// The trees of the local store: taking them in, checking them, setting damaged ones aside.
+// Write order: the folder stands at its place, sealed, before its row; a row is dropped before its folder moves.
+
+import { chmodSync, lstatSync, renameSync } from 'node:fs'
+import type { Digest } from '../../model/digest.ts'
+import { PilotError } from '../../model/error.ts'
+import type { Tree, TreeEntry } from '../../model/tree.ts'
+import { type Layout, treePath } from '../layout.ts'
+import { type Database, freePath } from './database.ts'
+import { errnoOf, onDisk, removeFolder } from './disk.ts'
+import {
+  type Damage,
+  inspectTree,
+  isUntouched,
+  joinPaths,
+  newFingerprint,
+  sealEntries,
+  sealRoot,
+  toBytes,
+} from './seal.ts'
+
+export type OnDamage = (digest: Digest, found: Damage) => void
+
+export interface TreeRow {
+  readonly paths: string
+  readonly stat: Uint8Array
+  readonly used: number
+}
+
+export interface Trees {
+  adopt(tree: Tree, dir: string): string
+  /** Path of an intact tree; damaged ones are set aside on the way. */
+  open(digest: Digest): string | undefined
+  /** As `open`, for a row already read. */
+  isIntact(digest: Digest, row: TreeRow): boolean
+  isUntouched(digest: Digest): boolean
+  read(digest: Digest): Tree | undefined
+  /** Moves a tree to quarantine/, unless another process has done so. */
+  quarantine(digest: Digest, damage: Damage): void
+}
+
+/** A tree's last use is written at most this often; gc reckons with it. */
+export const USE_GRAIN_MS = 3_600_000
+
+export interface TreesOptions {
+  readonly layout: Layout
+  readonly db: Database
+  readonly now: () => number
+  readonly onDamage: OnDamage
+}
+
+export function openTrees({ layout, db, now, onDamage }: TreesOptions): Trees {
+  let isRefreshed = false
+
+  function rowOf(digest: Digest): TreeRow | undefined {
+    const row = db.get('SELECT paths, stat, used FROM trees WHERE digest = ?', digest)
+    // Typed by the schema: TEXT, BLOB, INTEGER.
+    return row && { paths: String(row[0]), stat: row[1] as Uint8Array, used: Number(row[2]) }
+  }
+
+  function entriesOf(digest: Digest): readonly TreeEntry[] | undefined {
+    const row = db.get('SELECT entries FROM manifests WHERE digest = ?', digest)
+    // Written by `record` below.
+    return row && (JSON.parse(String(row[0])) as TreeEntry[])
+  }
+
+  /** Says in the index that a tree is in use, so that gc leaves it. The trees of the last run are marked together. */
+  function markUsed(digest: Digest, row: TreeRow): void {
+    if (row.used >= now() - USE_GRAIN_MS) return
+    if (!isRefreshed) db.run(MARK_LAST_RUN, now())
+    isRefreshed = true
+    db.run('UPDATE trees SET used = ?1 WHERE digest = ?2 AND used < ?1', now(), digest)
+  }
+
+  function isIntact(digest: Digest, row: TreeRow): boolean {
+    markUsed(digest, row)
+    const path = treePath(layout, digest)
+    if (isUntouched(path, row.paths, row.stat)) return true
+    const entries = entriesOf(digest)
+    if (!entries) return false
+    const found = onDisk(path, () => inspectTree(path, entries, row.stat))
+    if ('stat' in found) {
+      const bytes = toBytes(found.stat)
+      db.run('UPDATE trees SET paths = ?, stat = ? WHERE digest = ?', joinPaths(entries), bytes, digest)
+      return true
+    }
+    quarantine(digest, found.damage)
+    return false
+  }
+
+  function quarantine(digest: Digest, damage: Damage): void {
+    const isOurs = db.write(() => {
+      if (db.run('DELETE FROM trees WHERE digest = ?', digest) === 0) return false
+      db.run('DELETE FROM manifests WHERE digest = ?', digest)
+      moveAside(digest)
+      return true
+    })
+    if (isOurs) onDamage(digest, damage)
+  }
+
+  function moveAside(digest: Digest): void {
+    const path = treePath(layout, digest)
+    onDisk(path, () => {
+      if (!lstatSync(path, { throwIfNoEntry: false })) return
+      moveFolder(path, freePath(layout.quarantine, digest))
+    })
+  }
+
+  /** Puts `dir` at the tree's place. False where an intact copy stood there already. */
+  function place(tree: Tree, dir: string, path: string): boolean {
+    for (;;) {
+      try {
+        moveFolder(dir, path)
+        return true
+      } catch (error) {
+        if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'EEXIST' && errnoOf(error) !== 'ENOTDIR')
+          throw error
+      }
+      // Left by a process that died before its row, or another adopter's, who is about to write the row.
+      const found = inspectTree(path, tree.entries, new Uint8Array())
+      if ('stat' in found) return false
+      moveAside(tree.digest)
+    }
+  }
+
+  /** Writes the row of a tree that stands at its place. False where gc took the folder away meanwhile. */
+  function record(tree: Tree, path: string, stat: Float64Array): boolean {
+    const entries = JSON.stringify(tree.entries)
+    return db.write(() => {
+      const standing = lstatSync(path, { throwIfNoEntry: false })
+      if (standing?.ino !== stat[3]) return false
+      db.run(
+        'INSERT OR REPLACE INTO trees VALUES (?, ?, ?, ?)',
+        tree.digest,
+        joinPaths(tree.entries),
+        toBytes(stat),
+        Math.floor(now()),
+      )
+      db.run('INSERT OR REPLACE INTO manifests VALUES (?, ?)', tree.digest, entries)
+      return true
+    })
+  }
+
+  function open(digest: Digest): string | undefined {
+    const row = rowOf(digest)
+    return row && isIntact(digest, row) ? treePath(layout, digest) : undefined
+  }
+
+  function adopt(tree: Tree, dir: string): string {
+    const standing = open(tree.digest)
+    if (standing !== undefined) {
+      removeFolder(dir)
+      return standing
+    }
+    const path = treePath(layout, tree.digest)
+    const stat = newFingerprint(tree.entries)
+    const written = sealEntries(dir, tree.entries, stat)
+    if (written) throw changedAfterHashing(dir, written)
+    const isMoved = place(tree, dir, path)
+    if (isMoved) sealRoot(path, stat)
+    else if (!recordStanding(tree, path)) return adopt(tree, dir)
+    if (isMoved && !record(tree, path, stat)) throw takenAway(path)
+    if (!isMoved) removeFolder(dir)
+    return path
+  }
+
+  /** Another process placed the same tree: its stat is read from what stands there. */
+  function recordStanding(tree: Tree, path: string): boolean {
+    const found = inspectTree(path, tree.entries, new Uint8Array())
+    return 'stat' in found && record(tree, path, found.stat)
+  }
+
+  return {
+    adopt: (tree, dir) => onDisk(dir, () => adopt(tree, dir)),
+    open,
+    isIntact,
+    isUntouched(digest) {
+      const row = rowOf(digest)
+      return row !== undefined && isUntouched(treePath(layout, digest), row.paths, row.stat)
+    },
+    read(digest) {
+      const entries = entriesOf(digest)
+      return entries && { digest, entries }
+    },
+    quarantine,
+  }
+}
+
+const MARK_LAST_RUN = `UPDATE trees SET used = ? WHERE digest IN
+  (SELECT tree FROM results WHERE key IN (SELECT key FROM stages))`
+
+/** Renames a folder whose own permissions may forbid it: moving a folder writes its `..`. */
+function moveFolder(from: string, to: string): void {
+  chmodSync(from, 0o755)
+  renameSync(from, to)
+}
+
+function changedAfterHashing(dir: string, written: Damage): PilotError {
+  return new PilotError({
+    code: 'output-changed',
+    blame: 'stage',
+    what: `"${written.path}" was written to after it was hashed: ${written.expected} became ${written.got}`,
+    where: dir,
+    hint: 'end every process of the stage before the stage itself ends',
+  })
+}
+
+function takenAway(path: string): PilotError {
+  return new PilotError({
+    code: 'store-tampered',
+    blame: 'environment',
+    what: 'a tree was taken away while it was being stored',
+    where: path,
+    hint: 'remove nothing by hand while pilot runs: `pilot gc` does it safely',
+  })
+}
