@@ -30,7 +30,7 @@ export async function run(options: RunOptions): Promise<RunEnd> {
   const startedMs = options.now().getTime()
   const selected = selectStages(project.graph, project.config.selection)
   const schedule = toSchedule(project, selected)
-  const context: RunContext = { ...options, selected, known: [], resolved: [] }
+  const context: RunContext = { ...options, selected, known: [], resolved: [], inFlight: new Map() }
   const tally = openTally(options)
   const events = openQueue<ScheduleEvent>()
   const onStop = () => events.push({ type: 'stop' })

@@ -5,8 +5,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { dirname, join, relative } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { collectOutputs } from '../capture/outputs.ts'
-import { expandArgv } from '../execute/argv.ts'
-import { toEnvironment } from '../execute/environment.ts'
+import { expandArgv, secretValues, toEnvironment } from '../execute/environment.ts'
 import { redactText } from '../execute/redact.ts'
 import { openWorkdir, type Workdir } from '../execute/workdir.ts'
 import type { RunEvent, StageEnd } from '../model/event.ts'
@@ -37,10 +36,28 @@ export async function bringAbout(
   gpuIds: readonly string[],
   report: Report,
 ): Promise<Brought> {
-  const { project } = context
-  const stage = project.graph.stages[index]
+  const stage = context.project.graph.stages[index]
   const resolved = context.resolved[index]
   if (!stage || !resolved) throw new RangeError(`stage ${index} was not looked up`)
+  // Two stages of this run may have come to one action: the second waits here and then finds the result.
+  while (context.inFlight.has(resolved.key)) await context.inFlight.get(resolved.key)
+  const bringing = bringClaimed(context, stage, resolved, gpuIds, report)
+  context.inFlight.set(resolved.key, bringing)
+  try {
+    return await bringing
+  } finally {
+    context.inFlight.delete(resolved.key)
+  }
+}
+
+async function bringClaimed(
+  context: RunContext,
+  stage: Stage,
+  resolved: Resolved,
+  gpuIds: readonly string[],
+  report: Report,
+): Promise<Brought> {
+  const { project } = context
   if (!(await claim(context, stage, resolved, report))) {
     return failedBy(context, stage, resolved, {
       class: 'cancelled',
@@ -48,8 +65,9 @@ export async function bringAbout(
     })
   }
   try {
-    // Another run may have made it between our look-up and our claim.
-    const made = context.selected.forced[index] ? undefined : project.store.lookup(resolved.key)
+    // Another run, or another stage of this one, may have made it between our look-up and our claim.
+    const isForced = context.selected.forced[context.project.graph.indexOf.get(stage.name) ?? -1]
+    const made = isForced ? undefined : project.store.lookup(resolved.key)
     if (made) return { type: 'done', outcome: 'hit', result: made, event: {} }
     return await attempts(context, stage, resolved, gpuIds, report)
   } finally {
@@ -129,10 +147,10 @@ async function attemptOnce(
     }
     await checkInputs(context, stage, resolved)
     const { tree, records } = await collectOutputs({
-      stage: stage.name,
+      stage,
       outDir: workdir.out,
       outputs: stage.outputs,
-      where: placeOf(stage),
+      log,
     })
     project.store.adoptTree(tree, workdir.out)
     const result: ActionResult = {
@@ -161,7 +179,7 @@ async function attemptOnce(
       existsSync(logPath) ? log : undefined,
     )
   } finally {
-    workdir?.remove()
+    await workdir?.remove()
   }
 }
 
@@ -216,15 +234,16 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
       outputs: Object.fromEntries(Object.entries(stage.outputs).map(([name, { path }]) => [name, path])),
       node: process.execPath,
     }),
-    cwd: workdir.work,
+    cwd: workdir.cwd,
     environment: toEnvironment({
       spec: stage.environment,
       host,
-      workdir,
-      gpuIds,
+      home: workdir.home,
+      tmp: workdir.tmp,
       machineDir: project.machineDir,
+      gpuIds,
     }),
-    secrets: secretsOf(stage, host),
+    secrets: secretValues(stage.environment, host),
     logPath,
     timeoutMs: stage.timeoutMs,
     resources: stage.resources,
@@ -236,10 +255,6 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
     network: stage.network,
     onLine: (stream, line) => report({ type: 'stage-output', stage: stage.name, stream, line }),
   }
-}
-
-function secretsOf(stage: Stage, host: Readonly<Record<string, string | undefined>>): readonly string[] {
-  return stage.environment.secrets.flatMap((name) => host[name] || [])
 }
 
 function toRecord(
@@ -323,7 +338,7 @@ function resumeFolder({ project }: RunContext, resolved: Resolved): string {
 function giveResumeFolder(context: RunContext, stage: Stage, resolved: Resolved, workdir: Workdir): void {
   if (stage.resume === undefined) return
   const kept = resumeFolder(context, resolved)
-  const place = join(workdir.work, stage.resume)
+  const place = join(workdir.cwd, stage.resume)
   mkdirSync(dirname(place), { recursive: true })
   if (existsSync(kept)) renameSync(kept, place)
   else mkdirSync(place, { recursive: true })
@@ -334,6 +349,6 @@ function keepResumeFolder(context: RunContext, stage: Stage, resolved: Resolved,
   const kept = resumeFolder(context, resolved)
   mkdirSync(dirname(kept), { recursive: true })
   rmSync(kept, { recursive: true, force: true })
-  const left = join(workdir.work, stage.resume)
+  const left = join(workdir.cwd, stage.resume)
   if (existsSync(left)) renameSync(left, kept)
 }

@@ -1,5 +1,6 @@
 // What the parts of a run share: the project, the ports, the signals, and what is known of each stage so far.
 
+import type { Digest } from '../model/digest.ts'
 import type { Executor, Reporter, ResultBrief } from '../model/ports.ts'
 import type { Selected } from '../plan/select.ts'
 import type { Resolved } from './look-up.ts'
@@ -22,4 +23,6 @@ export interface RunContext extends RunOptions {
   /** The results of stages that are done, by index: what their dependents read. */
   readonly known: (ResultBrief | undefined)[]
   readonly resolved: (Resolved | undefined)[]
+  /** Actions being brought about in this process: two stages may come to the same one. */
+  readonly inFlight: Map<Digest, Promise<unknown>>
 }

@@ -1,12 +1,15 @@
 // Inputs as immutable paths: an upstream output stands in the store already; a source of the project is brought there
 // once for each content, so that a stage reads what was hashed, whatever is edited meanwhile.
 
+import { statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { importSource } from '../capture/import.ts'
-import { hashSource } from '../capture/source.ts'
+import { hashSource, sourceMode } from '../capture/source.ts'
+import type { Digest } from '../model/digest.ts'
 import { PilotError } from '../model/error.ts'
+import type { StatCache } from '../model/ports.ts'
 import type { Stage } from '../model/stage.ts'
-import { toTree } from '../model/tree.ts'
+import { treeDigest } from '../model/tree.ts'
 import { nameInWorkdir } from '../plan/key.ts'
 import type { RunContext } from './context.ts'
 import type { Resolved } from './look-up.ts'
@@ -52,35 +55,47 @@ function upstreamPath({ project, known }: RunContext, producer: string, output: 
   })
 }
 
-/** A file becomes a tree of one entry under its own name; programs that follow the link then still see its extension. */
+/** Path of a source's content in the store, brought there where it is not yet. A file becomes a tree of one entry under
+ *  its own name: programs that follow the link then still see its extension. */
 async function sourcePath(
   { project }: RunContext,
   path: string,
   kind: 'file' | 'tree',
-  digest: Resolved['key'],
+  digest: Digest,
 ): Promise<string> {
   const { store, root } = project
   const memo = project.imported.get(path)
   if (memo?.digest === digest) return memo.target
   const absolute = join(root, path)
   const inside = kind === 'file' ? basename(path) : ''
-  const kept = kind === 'tree' ? store.openTree(digest) : undefined
-  const target = join(kept ?? (await bringIn()), inside)
+  let kept = store.openTree(kind === 'tree' ? digest : fileTree(absolute, digest))
+  if (!kept) {
+    const into = store.makeTemp('import')
+    kept = store.adoptTree(await importSource({ path: absolute, kind, expected: digest, into }), into)
+  }
+  const target = join(kept, inside)
   project.imported.set(path, { digest, target })
   return target
+}
 
-  async function bringIn(): Promise<string> {
-    const { tree, folder } = await importSource(absolute, kind, store.makeTemp('import'), digest)
-    return store.adoptTree(toTree(tree.entries), folder)
-  }
+/** Digest of the one-entry tree that a source file is kept as. */
+function fileTree(path: string, digest: Digest): Digest {
+  const { mode, size } = statSync(path)
+  return treeDigest([{ type: 'file', path: basename(path), mode: sourceMode(mode), digest, sizeBytes: size }])
 }
 
 /** Hashes the stage's sources once more. @throws PilotError `input-changed` naming the input that was edited meanwhile */
 export async function checkSources({ project }: RunContext, stage: Stage, resolved: Resolved): Promise<void> {
+  // Sources are hashed once a run for each cache they are asked through: another face of it makes them be looked at anew.
+  const { stats } = project.store
+  const afresh: StatCache = {
+    get: (path, stat) => stats.get(path, stat),
+    set: (path, stat, digest) => stats.set(path, stat, digest),
+  }
   for (const name in stage.inputs) {
     const ref = stage.inputs[name]
     if (ref?.from !== 'source') continue
-    const now = await hashSource(join(project.root, ref.path), ref.kind, project.store.stats)
+    const now = await hashSource(join(project.root, ref.path), ref.kind, afresh)
     if (now !== resolved.inputs[name]?.digest) throw changedError(stage, `source "${ref.path}"`)
   }
 }

@@ -1,18 +1,20 @@
 // A project opened for use: its pipeline as a graph, the facts that go into keys, its store. Composition only.
 
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { hostname } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
 import { findPipeline, loadPipeline } from '../declare/load.ts'
-import { acceleratorFacts, gpuIds, hostFingerprint, platformOf, toolVersion } from '../execute/fingerprint.ts'
-import type { Digest } from '../model/digest.ts'
+import { acceleratorFacts, hostFingerprint, platformOf, toolVersion } from '../execute/fingerprint.ts'
+import { gpuIds } from '../execute/gpus.ts'
+import { type Digest, shortDigest } from '../model/digest.ts'
 import type { LocalStore } from '../model/ports.ts'
 import type { HostFingerprint } from '../model/result.ts'
-import type { Stage } from '../model/stage.ts'
+import type { Pipeline, Stage } from '../model/stage.ts'
 import { type Graph, planGraph } from '../plan/graph.ts'
 import { type Facts, toolKey } from '../plan/key.ts'
 import type { Capacity } from '../plan/schedule.ts'
-import { openLocalStore } from '../store/local.ts'
+import { type Damage, openLocalStore } from '../store/local.ts'
 
 export interface Project extends Disposable {
   readonly config: Config
@@ -40,19 +42,40 @@ export interface OpenOptions {
 }
 
 /** Loads and checks the pipeline, and opens the store beside it. @throws PilotError for whatever is wrong with either */
-export async function openProject(config: Config, { runId, onWarning }: OpenOptions): Promise<Project> {
+export async function openProject(config: Config, options: OpenOptions): Promise<Project> {
   const path = findPipeline(config.cwd)
-  const root = dirname(path)
   const { pipeline, recipe } = await loadPipeline(path, config.recipe)
-  const graph = planGraph(pipeline.stages)
+  return assembleProject(config, { root: dirname(path), file: basename(path), pipeline, recipe }, options)
+}
+
+export interface Loaded {
+  readonly root: string
+  readonly file: string
+  readonly pipeline: Pipeline
+  readonly recipe: string | null
+}
+
+/** A project from a pipeline that is loaded already. */
+export async function assembleProject(
+  config: Config,
+  loaded: Loaded,
+  options: OpenOptions,
+): Promise<Project> {
+  const graph = planGraph(loaded.pipeline.stages)
   const facts = await gatherFacts(config, graph)
-  const host = hostFingerprint()
-  const store = openLocalStore({ root: join(root, 'artifacts'), runId, onWarning })
+  const { runId, onWarning } = options
+  const store = openLocalStore({
+    root: join(loaded.root, 'artifacts'),
+    runId,
+    host: hostname(),
+    onDamage: (digest, found) => onWarning('damaged', formatDamage(digest, found)),
+    onWarning: (message) => onWarning('store', message),
+  })
   return {
     config,
-    root,
-    file: path.slice(root.length + 1),
-    recipe,
+    root: loaded.root,
+    file: loaded.file,
+    recipe: loaded.recipe,
     graph,
     facts,
     capacity: {
@@ -61,7 +84,7 @@ export async function openProject(config: Config, { runId, onWarning }: OpenOpti
       memoryMiB: config.memoryMiB,
       gpuIds: graph.stages.some((stage) => stage.resources.gpus > 0) ? await gpuIds(config.environment) : [],
     },
-    host,
+    host: hostFingerprint(),
     store,
     machineDir: join(store.root, 'machine'),
     pilotVersion: readVersion(),
@@ -75,22 +98,26 @@ async function gatherFacts(config: Config, graph: Graph): Promise<Facts> {
   let needsAccelerator = false
   for (const stage of graph.stages) {
     needsAccelerator ||= stage.accelerator.length > 0
-    await addTools(tools, stage)
+    await addTools(tools, stage, config)
   }
   return {
     platform: platformOf(),
     environment: config.environment,
     tools,
-    accelerator: needsAccelerator ? await acceleratorFacts() : {},
+    accelerator: (needsAccelerator && (await acceleratorFacts(config.environment))) || {},
   }
 }
 
-async function addTools(tools: Map<string, string>, stage: Stage): Promise<void> {
+async function addTools(tools: Map<string, string>, stage: Stage, { environment }: Config): Promise<void> {
   for (const name in stage.tools) {
     const command = stage.tools[name]?.command ?? []
     const key = toolKey(command)
-    if (!tools.has(key)) tools.set(key, await toolVersion(command))
+    if (!tools.has(key)) tools.set(key, await toolVersion(command, environment))
   }
+}
+
+function formatDamage(digest: Digest, found: Damage): string {
+  return `tree ${shortDigest(digest)} was changed by hand and is set aside: ${found.path}, expected ${found.expected}, got ${found.got}`
 }
 
 let version: string | undefined

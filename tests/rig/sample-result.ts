@@ -1,0 +1,67 @@
+// An action result as a run would leave it, for tests of what keeps results.
+
+import type { Digest } from '../../src/model/digest.ts'
+import type { ActionResult } from '../../src/model/result.ts'
+import type { Tree } from '../../src/model/tree.ts'
+
+export interface SampleOptions {
+  readonly key: Digest
+  readonly tree: Tree
+  readonly stage?: string
+  readonly log?: ActionResult['record']['log']
+}
+
+/** A result of `key` with one output, the first file of the tree. */
+export function sampleResult({ key, tree, stage = 'sample', log = null }: SampleOptions): ActionResult {
+  const file = tree.entries.find((entry) => entry.type === 'file')
+  const path = file?.path ?? 'out'
+  return {
+    schema: 'pilot.result.v1',
+    actionDigest: key,
+    action: {
+      argv: ['sh', '-c', 'cat {in:src} > {out:out}'],
+      inputs: {},
+      environment: {},
+      outputs: { out: { kind: 'file', path } },
+      platform: { os: 'linux', arch: 'x64', libc: 'glibc' },
+      tools: {},
+      lockfile: null,
+      image: null,
+      accelerator: {},
+    },
+    tree: tree.digest,
+    outputs: {
+      out: {
+        kind: 'file',
+        path,
+        digest: file?.digest ?? tree.digest,
+        sizeBytes: file?.sizeBytes ?? 0,
+        files: 1,
+      },
+    },
+    record: {
+      stage,
+      attempt: 1,
+      runId: '7f3a',
+      startedAt: '2026-01-01T00:00:00.000Z',
+      usage: { wallMs: 1, cpuMs: 1, peakMemoryBytes: 1024, method: 'sampled' },
+      isolation: 'workdir',
+      argv: ['sh', '-c', 'cat in/src > out/out'],
+      environment: { PATH: '/usr/bin:/bin' },
+      image: null,
+      host: {
+        os: 'linux',
+        kernel: '6.1',
+        arch: 'x64',
+        libc: 'glibc',
+        cpu: 'sample',
+        cpus: 2,
+        memoryBytes: 2 ** 33,
+        driver: null,
+      },
+      log,
+      pilotVersion: '0.1.0',
+      nodeVersion: 'v24.0.0',
+    },
+  }
+}
