@@ -6,6 +6,7 @@ import type { RunContext, RunOptions } from './conduct/context.ts'
 import { lookUp, type Resolved } from './conduct/look-up.ts'
 import type { Project } from './conduct/project.ts'
 import { openQueue } from './conduct/queue.ts'
+import { readSources } from './conduct/sources.ts'
 import { EXIT_CODES } from './model/error.ts'
 import type { RunEnd, RunEvent, StageEnd } from './model/event.ts'
 import { exitCodeOf } from './model/failure.ts'
@@ -30,7 +31,8 @@ export async function run(options: RunOptions): Promise<RunEnd> {
   const startedMs = options.now().getTime()
   const selected = selectStages(project.graph, project.config.selection)
   const schedule = toSchedule(project, selected)
-  const context: RunContext = { ...options, selected, known: [], resolved: [], inFlight: new Map() }
+  const sources = await readSources(project, selected.roles)
+  const context: RunContext = { ...options, selected, sources, known: [], resolved: [], inFlight: new Map() }
   const tally = openTally(options)
   const events = openQueue<ScheduleEvent>()
   const onStop = () => events.push({ type: 'stop' })
@@ -74,7 +76,7 @@ async function perform(
       tally.report(skippedEvent(stage, command.because, context))
       return undefined
     case 'look-up': {
-      const resolved = await lookUp(context.project, context.known, index)
+      const resolved = lookUp(context, index)
       context.resolved[index] = resolved
       if (resolved.result && !context.selected.forced[index]) {
         settle(context, index, resolved.result, 'hit', tally)

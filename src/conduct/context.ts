@@ -5,6 +5,7 @@ import type { Executor, Reporter, ResultBrief } from '../model/ports.ts'
 import type { Selected } from '../plan/select.ts'
 import type { Resolved } from './look-up.ts'
 import type { Project } from './project.ts'
+import type { Sources } from './sources.ts'
 
 export interface RunOptions {
   readonly project: Project
@@ -20,6 +21,7 @@ export interface RunOptions {
 
 export interface RunContext extends RunOptions {
   readonly selected: Selected
+  readonly sources: Sources
   /** The results of stages that are done, by index: what their dependents read. */
   readonly known: (ResultBrief | undefined)[]
   readonly resolved: (Resolved | undefined)[]

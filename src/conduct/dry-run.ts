@@ -2,16 +2,25 @@
 
 import type { PlanRow } from '../model/event.ts'
 import type { ResultBrief } from '../model/ports.ts'
-import { selectStages } from '../plan/select.ts'
-import { lookUp } from './look-up.ts'
+import { type Selection, selectStages } from '../plan/select.ts'
+import { lookUp, type Resolved } from './look-up.ts'
 import type { Project } from './project.ts'
 import { readRow } from './reason.ts'
+import { readSources } from './sources.ts'
 
-/** @returns one row for each selected stage, dependencies first */
-export async function dryRun(project: Project): Promise<readonly PlanRow[]> {
-  const { graph, config } = project
-  const { roles, forced } = selectStages(graph, config.selection)
+export interface DryRun {
+  /** One row for each selected stage, dependencies first. */
+  readonly rows: readonly PlanRow[]
+  /** By index, the stages whose inputs are known. */
+  readonly resolved: readonly (Resolved | undefined)[]
+}
+
+export async function dryRun(project: Project, selection: Selection = project.config.selection): Promise<DryRun> {
+  const { graph } = project
+  const { roles, forced } = selectStages(graph, selection)
+  const sources = await readSources(project, roles)
   const known: (ResultBrief | undefined)[] = []
+  const resolved: (Resolved | undefined)[] = []
   const rows: PlanRow[] = []
   for (const index of graph.order) {
     const stage = graph.stages[index]
@@ -22,14 +31,12 @@ export async function dryRun(project: Project): Promise<readonly PlanRow[]> {
       rows.push({ stage: stage.name, state: 'wait', reason, actionDigest: null })
       continue
     }
-    const resolved = await lookUp(project, known, index)
-    if (resolved.result && !forced[index]) known[index] = resolved.result
+    const found = lookUp({ project, sources, known }, index)
+    resolved[index] = found
+    if (!forced[index]) known[index] = found.result
     rows.push(
-      readRow(project, stage, resolved, {
-        isForced: forced[index] ?? false,
-        isSelected: roles[index] === 'execute',
-      }),
+      readRow(project, stage, found, { isForced: forced[index] ?? false, isSelected: roles[index] === 'execute' }),
     )
   }
-  return rows
+  return { rows, resolved }
 }

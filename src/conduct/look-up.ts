@@ -1,12 +1,12 @@
 // Looking a stage up: the digests of its inputs, its action, the key, and what the store keeps under it.
 
-import { join } from 'node:path'
-import { hashSource } from '../capture/source.ts'
 import { type Action, actionDigest } from '../model/action.ts'
 import type { Digest } from '../model/digest.ts'
 import type { ResultBrief } from '../model/ports.ts'
+import type { InputRef } from '../model/stage.ts'
 import { type KnownInput, toAction } from '../plan/key.ts'
 import type { Project } from './project.ts'
+import { type Sources, sourceId } from './sources.ts'
 
 /** A stage whose inputs are known. */
 export interface Resolved {
@@ -17,30 +17,34 @@ export interface Resolved {
   readonly result: ResultBrief | undefined
 }
 
-/** @param known results of the stages done so far, by index; all dependencies of `index` are among them */
-export async function lookUp(
-  project: Project,
-  known: readonly (ResultBrief | undefined)[],
-  index: number,
-): Promise<Resolved> {
+export interface Known {
+  readonly project: Project
+  readonly sources: Sources
+  /** The results of stages that are done, by index: all that the stage depends on are among them. */
+  readonly known: readonly (ResultBrief | undefined)[]
+}
+
+export function lookUp(so: Known, index: number): Resolved {
+  const { project } = so
   const stage = project.graph.stages[index]
   if (!stage) throw new RangeError(`no stage ${index}`)
   const inputs: Record<string, KnownInput> = {}
   for (const name in stage.inputs) {
     const ref = stage.inputs[name]
-    if (!ref) continue
-    if (ref.from === 'source') {
-      inputs[name] = {
-        digest: await hashSource(join(project.root, ref.path), ref.kind, project.store.stats),
-        origin: ref.path,
-      }
-    } else {
-      const output = known[project.graph.indexOf.get(ref.stage) ?? -1]?.outputs[ref.output]
-      if (!output) throw new TypeError(`stage "${stage.name}" was looked up before "${ref.stage}" was done`)
-      inputs[name] = { digest: output.digest, origin: output.path }
-    }
+    if (ref) inputs[name] = knownInput(so, ref)
   }
   const action = toAction(stage, inputs, project.facts)
   const key = actionDigest(action)
   return { key, action, inputs, result: project.store.lookup(key) }
+}
+
+function knownInput({ project, sources, known }: Known, ref: InputRef): KnownInput {
+  if (ref.from === 'source') {
+    const digest = sources.get(sourceId(ref))
+    if (!digest) throw new TypeError(`source ${ref.path} was not read`)
+    return { digest, origin: ref.path }
+  }
+  const output = known[project.graph.indexOf.get(ref.stage) ?? -1]?.outputs[ref.output]
+  if (!output) throw new TypeError(`stage "${ref.stage}" was read before it was done`)
+  return { digest: output.digest, origin: output.path }
 }

@@ -1,0 +1,52 @@
+// pilot run and pilot plan: chooses who listens, opens the executor, turns interrupts into signals.
+
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { dryRun } from '../conduct/dry-run.ts'
+import type { Project } from '../conduct/project.ts'
+import { type Flags, readTerminal } from '../config.ts'
+import { openLocalExecutor } from '../execute/local.ts'
+import type { PlanRow, RunEvent } from '../model/event.ts'
+import type { Reporter } from '../model/ports.ts'
+import { run } from '../run.ts'
+import { openInterrupts } from './interrupts.ts'
+import { openSession, print, warnOnStderr } from './session.ts'
+
+type RunFlags = Flags & { readonly json?: boolean | undefined; readonly dryRun?: boolean | undefined }
+
+export async function runCommand(stages: readonly string[], flags: RunFlags): Promise<number> {
+  if (flags.dryRun) return planCommand(stages, flags)
+  let listener: Reporter | undefined
+  const early: RunEvent[] = []
+  const onWarning = (code: string, message: string) => {
+    const event = { type: 'warning', code, message } as const
+    if (listener) listener.on(event)
+    else early.push(event)
+  }
+  using session = await openSession(flags, stages, onWarning)
+  const { project, runId, now } = session
+  const reporter = fanOut([await chooseReporter(project, flags), openEventLog(project, runId)])
+  listener = reporter
+  for (const event of early) reporter.on(event)
+  await using executor = openLocalExecutor({ runId, onWarning })
+  using interrupts = openInterrupts()
+  const end = await run({
+    project,
+    executor,
+    reporter,
+    runId,
+    now,
+    stop: interrupts.stop,
+    kill: interrupts.kill,
+  })
+  await reporter.close()
+  return end.exit
+}
+
+export async function planCommand(stages: readonly string[], flags: RunFlags): Promise<number> {
+  using session = await openSession(flags, stages)
+  const { rows } = await dryRun(session.project)
+  if (flags.json) for (const row of rows) print(JSON.stringify({ type: 'stage-plan', ...row }))
+  else print(formatPlan(rows))
+  return 0
+}
