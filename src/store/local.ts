@@ -11,7 +11,8 @@ import { openBytes } from './local/bytes.ts'
 import { openClaims } from './local/claims.ts'
 import { type Database, openDatabase } from './local/database.ts'
 import { onDisk, removeFolder } from './local/disk.ts'
-import { pointLatest } from './local/latest.ts'
+import { openHotRows } from './local/hot.ts'
+import { type Latest, openLatest } from './local/latest.ts'
 import { becomeOwner, isAlive, type Owner } from './local/liveness.ts'
 import { openResults, type Results } from './local/results.ts'
 import type { Damage } from './local/seal.ts'
@@ -68,13 +69,15 @@ function open(layout: Layout, options: LocalStoreOptions): LocalStore {
   const owner = becomeOwner(layout, options.runId)
   db.run('INSERT INTO owners VALUES (?, ?, ?)', owner.id, options.runId, Math.floor(now()))
   removeLeftovers(layout, db, owner.id)
-  const trees = openTrees({ layout, db, now, onDamage: options.onDamage })
-  const results = openResults({ db, trees, warn })
+  const hot = openHotRows(db)
+  const trees = openTrees({ layout, db, hot, now, onDamage: options.onDamage })
+  const results = openResults({ db, hot, trees, warn })
   const stats = openStats(db, now)
   const stages = openStages(db)
   const label = `run ${options.runId} on ${options.host}`
   const claims = openClaims({ layout, db, owner: owner.id, label, now })
   const temps = openTemps(layout, owner.id)
+  const latest = openLatest(layout, db, temps)
   const flush = (): void => {
     stats.flush()
     stages.flush()
@@ -92,12 +95,11 @@ function open(layout: Layout, options: LocalStoreOptions): LocalStore {
     isUntouched: trees.isUntouched,
     makeTemp: temps.make,
     runFolder: (runId) => makeFolder(`${layout.runs}/${runId}`),
-    setLatest: (stage, tree) =>
-      onDisk(layout.latest, () => pointLatest(layout, stage, { tree, temp: temps.path('link') })),
+    setLatest: (stage, tree) => onDisk(layout.latest, () => latest.point(stage, tree)),
     recordStage: stages.record,
     lastOf: stages.last,
     flush,
-    [Symbol.dispose]: () => close({ layout, db, owner, flush }),
+    [Symbol.dispose]: () => close({ layout, db, owner, latest, flush }),
   }
   PARTS.set(store, { layout, db, trees, results, owner: owner.id })
   return store
@@ -143,13 +145,15 @@ interface Opened {
   readonly layout: Layout
   readonly db: Database
   readonly owner: Owner
+  readonly latest: Latest
   readonly flush: () => void
 }
 
 /** What cannot be written any more (the disk is full) is lost; the locks go in any case. */
-function close({ layout, db, owner, flush }: Opened): void {
+function close({ layout, db, owner, latest, flush }: Opened): void {
   try {
     flush()
+    latest.close()
     removeFolder(tempOf(layout, owner.id))
     db.write(() => {
       db.run('DELETE FROM claims WHERE owner = ?', owner.id)

@@ -20,7 +20,7 @@ const CORRUPT = new Set([11, 26])
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, tree TEXT NOT NULL, outputs TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS records (key TEXT PRIMARY KEY, record TEXT NOT NULL, sum INTEGER NOT NULL, log TEXT);
-CREATE TABLE IF NOT EXISTS trees (digest TEXT PRIMARY KEY, paths TEXT NOT NULL, stat BLOB NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS trees (digest TEXT PRIMARY KEY, paths TEXT NOT NULL, stat TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS manifests (digest TEXT PRIMARY KEY, entries TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS sources (path TEXT PRIMARY KEY, size REAL, mtime REAL, ctime REAL, ino REAL, digest TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS owners (id TEXT PRIMARY KEY, run TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
@@ -40,6 +40,8 @@ export interface Database extends Disposable {
   run(sql: string, ...values: SQLInputValue[]): number
   /** Calls `act` holding the index's write lock; nothing of it is kept when it throws. Not nested. */
   write<T>(act: () => T): T
+  /** Calls `act` on one state of the index. Not nested. */
+  read<T>(act: () => T): T
 }
 
 /** Opens the index, making it where there is none. A corrupt one is set aside into quarantine/ and what is sound in it
@@ -72,8 +74,8 @@ export function openDatabase(layout: Layout, warn: (message: string) => void): D
       return act()
     }
   }
-  function transact<T>(act: () => T): T {
-    prepare('BEGIN IMMEDIATE').run()
+  function transact<T>(begin: string, act: () => T): T {
+    prepare(begin).run()
     try {
       const answer = act()
       prepare('COMMIT').run()
@@ -89,7 +91,8 @@ export function openDatabase(layout: Layout, warn: (message: string) => void): D
     get: (sql, ...values) => attempt(() => prepare(sql).get(...values) as unknown as Row | undefined),
     all: (sql, ...values) => attempt(() => prepare(sql).all(...values) as unknown as readonly Row[]),
     run: (sql, ...values) => attempt(() => Number(prepare(sql).run(...values).changes)),
-    write: (act) => attempt(() => transact(act)),
+    write: (act) => attempt(() => transact('BEGIN IMMEDIATE', act)),
+    read: (act) => attempt(() => transact('BEGIN', act)),
     [Symbol.dispose]: close,
   }
 }

@@ -4,6 +4,7 @@ import type { Digest } from '../../model/digest.ts'
 import type { LocalStore, ResultBrief } from '../../model/ports.ts'
 import type { ActionResult } from '../../model/result.ts'
 import type { Database } from './database.ts'
+import { DIGEST_LENGTH, type HotRows } from './hot.ts'
 import { parseRecord, sumOf, toRows } from './rows.ts'
 import type { Trees } from './trees.ts'
 
@@ -11,30 +12,24 @@ export type Results = Pick<LocalStore, 'lookup' | 'readResult' | 'getResult' | '
 
 export interface ResultsOptions {
   readonly db: Database
+  readonly hot: HotRows
   readonly trees: Trees
   readonly warn: (message: string) => void
 }
 
-export function openResults({ db, trees, warn }: ResultsOptions): Results {
+export function openResults({ db, hot, trees, warn }: ResultsOptions): Results {
   function lookup(key: Digest): ResultBrief | undefined {
-    const row = db.get(LOOKUP, key)
+    const row = hot.get(key)
     if (!row) return undefined
-    // Typed by the schema; `sum` says that they are what was written.
-    const [tree, outputs, sum, paths, stat, used] = row as [
-      Digest,
-      string,
-      number,
-      string,
-      Uint8Array,
-      number,
-    ]
-    if (sumOf(key, tree, outputs) !== sum) {
+    const { text, sum, standing } = row
+    if (sumOf(text) !== sum) {
       drop(key)
       return undefined
     }
-    // null where the tree has no row: dropped, or not written yet.
-    if (stat === null || !trees.isIntact(tree, { paths, stat, used })) return undefined
-    return { key, tree, outputs: JSON.parse(outputs) as ActionResult['outputs'] }
+    // `sum` says that it is what was written, which begins with a digest.
+    const tree = text.slice(0, DIGEST_LENGTH) as Digest
+    if (!standing || !trees.isIntact(tree, standing)) return undefined
+    return { key, tree, outputs: JSON.parse(text.slice(DIGEST_LENGTH)) as ActionResult['outputs'] }
   }
 
   function readResult(key: Digest): ActionResult | undefined {
@@ -46,6 +41,7 @@ export function openResults({ db, trees, warn }: ResultsOptions): Results {
   }
 
   function drop(key: Digest): void {
+    hot.forget(key)
     db.write(() => {
       db.run('DELETE FROM results WHERE key = ?', key)
       db.run('DELETE FROM records WHERE key = ?', key)
@@ -55,6 +51,7 @@ export function openResults({ db, trees, warn }: ResultsOptions): Results {
 
   async function putResult(result: ActionResult, { replace }: { readonly replace: boolean }): Promise<void> {
     const rows = toRows(result)
+    hot.forget(result.actionDigest)
     db.write(() => {
       // A result whose tree is gone is no result: it gives way, or its action would run for ever.
       const isKept = !replace && db.get(STANDING, result.actionDigest) !== undefined
@@ -72,6 +69,4 @@ export function openResults({ db, trees, warn }: ResultsOptions): Results {
   }
 }
 
-const LOOKUP = `SELECT r.tree, r.outputs, r.sum, t.paths, t.stat, t.used
-  FROM results r LEFT JOIN trees t ON t.digest = r.tree WHERE r.key = ?`
 const STANDING = 'SELECT 1 FROM results r JOIN trees t ON t.digest = r.tree WHERE r.key = ?'

@@ -16,7 +16,7 @@ export function salvage(from: string, into: DatabaseSync): number {
     readRows(old, 'SELECT digest, entries FROM manifests', ([digest, entries]) => {
       if (treeDigest(JSON.parse(String(entries)) as TreeEntry[]) !== digest) return
       insert(into, 'manifests', [String(digest), String(entries)])
-      insert(into, 'trees', [String(digest), '', new Uint8Array(), 0])
+      insert(into, 'trees', [String(digest), '', '', 0])
     })
     readRows(old, 'SELECT key, record, sum FROM records', ([key, record, sum]) => {
       const result = parseRecord(String(record), Number(sum))

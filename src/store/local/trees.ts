@@ -8,24 +8,19 @@ import type { Tree, TreeEntry } from '../../model/tree.ts'
 import { type Layout, treePath } from '../layout.ts'
 import { type Database, freePath } from './database.ts'
 import { errnoOf, onDisk, removeFolder } from './disk.ts'
+import { type HotRows, type TreeRow, toTreeRow } from './hot.ts'
 import {
   type Damage,
+  formatFingerprint,
+  type Intact,
   inspectTree,
   isUntouched,
   joinPaths,
-  newFingerprint,
   sealEntries,
   sealRoot,
-  toBytes,
 } from './seal.ts'
 
 export type OnDamage = (digest: Digest, found: Damage) => void
-
-export interface TreeRow {
-  readonly paths: string
-  readonly stat: Uint8Array
-  readonly used: number
-}
 
 export interface Trees {
   adopt(tree: Tree, dir: string): string
@@ -45,17 +40,16 @@ export const USE_GRAIN_MS = 3_600_000
 export interface TreesOptions {
   readonly layout: Layout
   readonly db: Database
+  readonly hot: HotRows
   readonly now: () => number
   readonly onDamage: OnDamage
 }
 
-export function openTrees({ layout, db, now, onDamage }: TreesOptions): Trees {
+export function openTrees({ layout, db, hot, now, onDamage }: TreesOptions): Trees {
   let isRefreshed = false
 
   function rowOf(digest: Digest): TreeRow | undefined {
-    const row = db.get('SELECT paths, stat, used FROM trees WHERE digest = ?', digest)
-    // Typed by the schema: TEXT, BLOB, INTEGER.
-    return row && { paths: String(row[0]), stat: row[1] as Uint8Array, used: Number(row[2]) }
+    return toTreeRow(db.get('SELECT paths, stat, used FROM trees WHERE digest = ?', digest), 0)
   }
 
   function entriesOf(digest: Digest): readonly TreeEntry[] | undefined {
@@ -67,6 +61,7 @@ export function openTrees({ layout, db, now, onDamage }: TreesOptions): Trees {
   /** Says in the index that a tree is in use, so that gc leaves it. The trees of the last run are marked together. */
   function markUsed(digest: Digest, row: TreeRow): void {
     if (row.used >= now() - USE_GRAIN_MS) return
+    hot.forget(digest)
     if (!isRefreshed) db.run(MARK_LAST_RUN, now())
     isRefreshed = true
     db.run('UPDATE trees SET used = ?1 WHERE digest = ?2 AND used < ?1', now(), digest)
@@ -79,9 +74,10 @@ export function openTrees({ layout, db, now, onDamage }: TreesOptions): Trees {
     const entries = entriesOf(digest)
     if (!entries) return false
     const found = onDisk(path, () => inspectTree(path, entries, row.stat))
-    if ('stat' in found) {
-      const bytes = toBytes(found.stat)
-      db.run('UPDATE trees SET paths = ?, stat = ? WHERE digest = ?', joinPaths(entries), bytes, digest)
+    if ('marks' in found) {
+      hot.forget(digest)
+      const stat = formatFingerprint(found.marks)
+      db.run('UPDATE trees SET paths = ?, stat = ? WHERE digest = ?', joinPaths(entries), stat, digest)
       return true
     }
     quarantine(digest, found.damage)
@@ -89,6 +85,7 @@ export function openTrees({ layout, db, now, onDamage }: TreesOptions): Trees {
   }
 
   function quarantine(digest: Digest, damage: Damage): void {
+    hot.forget(digest)
     const isOurs = db.write(() => {
       if (db.run('DELETE FROM trees WHERE digest = ?', digest) === 0) return false
       db.run('DELETE FROM manifests WHERE digest = ?', digest)
@@ -106,34 +103,35 @@ export function openTrees({ layout, db, now, onDamage }: TreesOptions): Trees {
     })
   }
 
-  /** Puts `dir` at the tree's place. False where an intact copy stood there already. */
-  function place(tree: Tree, dir: string, path: string): boolean {
+  /** Puts `dir` at the tree's place, unless an intact copy stands there: then tells of that. */
+  function place(tree: Tree, dir: string, path: string): Intact | undefined {
     for (;;) {
       try {
         moveFolder(dir, path)
-        return true
+        return undefined
       } catch (error) {
         if (errnoOf(error) !== 'ENOTEMPTY' && errnoOf(error) !== 'EEXIST' && errnoOf(error) !== 'ENOTDIR')
           throw error
       }
       // Left by a process that died before its row, or another adopter's, who is about to write the row.
-      const found = inspectTree(path, tree.entries, new Uint8Array())
-      if ('stat' in found) return false
+      const found = inspectTree(path, tree.entries, '')
+      if ('marks' in found) return found
       moveAside(tree.digest)
     }
   }
 
   /** Writes the row of a tree that stands at its place. False where gc took the folder away meanwhile. */
-  function record(tree: Tree, path: string, stat: Float64Array): boolean {
+  function record(tree: Tree, path: string, { ino, marks }: Intact): boolean {
     const entries = JSON.stringify(tree.entries)
+    hot.forget(tree.digest)
     return db.write(() => {
       const standing = lstatSync(path, { throwIfNoEntry: false })
-      if (standing?.ino !== stat[3]) return false
+      if (standing?.ino !== ino) return false
       db.run(
         'INSERT OR REPLACE INTO trees VALUES (?, ?, ?, ?)',
         tree.digest,
         joinPaths(tree.entries),
-        toBytes(stat),
+        formatFingerprint(marks),
         Math.floor(now()),
       )
       db.run('INSERT OR REPLACE INTO manifests VALUES (?, ?)', tree.digest, entries)
@@ -153,21 +151,17 @@ export function openTrees({ layout, db, now, onDamage }: TreesOptions): Trees {
       return standing
     }
     const path = treePath(layout, tree.digest)
-    const stat = newFingerprint(tree.entries)
-    const written = sealEntries(dir, tree.entries, stat)
-    if (written) throw changedAfterHashing(dir, written)
-    const isMoved = place(tree, dir, path)
-    if (isMoved) sealRoot(path, stat)
-    else if (!recordStanding(tree, path)) return adopt(tree, dir)
-    if (isMoved && !record(tree, path, stat)) throw takenAway(path)
-    if (!isMoved) removeFolder(dir)
+    const marks = sealEntries(dir, tree.entries)
+    if (!Array.isArray(marks)) throw changedAfterHashing(dir, marks)
+    const standingAlready = place(tree, dir, path)
+    if (!standingAlready) {
+      if (!record(tree, path, { ino: sealRoot(path, marks), marks })) throw takenAway(path)
+      return path
+    }
+    // Taken away by gc before its row was written: `dir` is still there to take its place.
+    if (!record(tree, path, standingAlready)) return adopt(tree, dir)
+    removeFolder(dir)
     return path
-  }
-
-  /** Another process placed the same tree: its stat is read from what stands there. */
-  function recordStanding(tree: Tree, path: string): boolean {
-    const found = inspectTree(path, tree.entries, new Uint8Array())
-    return 'stat' in found && record(tree, path, found.stat)
   }
 
   return {
