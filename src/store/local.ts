@@ -11,14 +11,14 @@ import { openBytes } from './local/bytes.ts'
 import { openClaims } from './local/claims.ts'
 import { type Database, openDatabase } from './local/database.ts'
 import { onDisk, removeFolder } from './local/disk.ts'
-import { openHotRows } from './local/hot.ts'
+import { type HotRows, openHotRows } from './local/hot.ts'
 import { type Latest, openLatest } from './local/latest.ts'
 import { becomeOwner, isAlive, type Owner } from './local/liveness.ts'
-import { openResults, type Results } from './local/results.ts'
+import { openResults } from './local/results.ts'
 import type { Damage } from './local/seal.ts'
 import { openStages } from './local/stages.ts'
 import { openStats } from './local/stats.ts'
-import { makeFolder, openTemps } from './local/temps.ts'
+import { makeFolder, openTemps, type Temps } from './local/temps.ts'
 import { openTrees, type Trees } from './local/trees.ts'
 
 export type { Damage } from './local/seal.ts'
@@ -41,8 +41,9 @@ export interface LocalStoreOptions {
 export interface LocalParts {
   readonly layout: Layout
   readonly db: Database
+  readonly hot: HotRows
   readonly trees: Trees
-  readonly results: Results
+  readonly temps: Temps
   readonly owner: string
 }
 
@@ -101,7 +102,7 @@ function open(layout: Layout, options: LocalStoreOptions): LocalStore {
     flush,
     [Symbol.dispose]: () => close({ layout, db, owner, latest, flush }),
   }
-  PARTS.set(store, { layout, db, trees, results, owner: owner.id })
+  PARTS.set(store, { layout, db, hot, trees, temps, owner: owner.id })
   return store
 }
 

@@ -1,7 +1,7 @@
 // File work the store shares: errors of the machine as PilotError, and folders that are write-protected.
 
 import { createHash, hash } from 'node:crypto'
-import { chmodSync, closeSync, lstatSync, openSync, readdirSync, readSync, rmSync } from 'node:fs'
+import { chmodSync, closeSync, lstatSync, openSync, readdirSync, readSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Digest } from '../../model/digest.ts'
 import { PilotError } from '../../model/error.ts'
@@ -105,6 +105,19 @@ function makeWritable(path: string): void {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
     if (entry.isDirectory()) makeWritable(join(path, entry.name))
   }
+}
+
+/** Renames a folder whose own permissions may forbid it: moving a folder writes its `..`. */
+export function moveFolder(from: string, to: string): void {
+  chmodSync(from, 0o755)
+  renameSync(from, to)
+}
+
+/** Sum of the sizes of the files at or below `path`, in bytes. */
+export function sizeOnDisk(path: string): number {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  if (!stat?.isDirectory()) return stat?.size ?? 0
+  return readdirSync(path).reduce((sum, name) => sum + sizeOnDisk(join(path, name)), 0)
 }
 
 const CHUNK = 1 << 20

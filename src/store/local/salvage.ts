@@ -4,7 +4,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { DatabaseSync as Connection } from 'node:sqlite'
 import { actionDigest } from '../../model/action.ts'
-import { type TreeEntry, treeDigest } from '../../model/tree.ts'
+import { sizeOf, type TreeEntry, treeDigest } from '../../model/tree.ts'
 import { parseRecord, toRows } from './rows.ts'
 
 /** Copies the sound rows of the database at `from` into `into`; answers how many results were among them. */
@@ -14,8 +14,9 @@ export function salvage(from: string, into: DatabaseSync): number {
     using old = new Connection(from)
     into.exec('BEGIN')
     readRows(old, 'SELECT digest, entries FROM manifests', ([digest, entries]) => {
-      if (treeDigest(JSON.parse(String(entries)) as TreeEntry[]) !== digest) return
-      insert(into, 'manifests', [String(digest), String(entries)])
+      const parsed = JSON.parse(String(entries)) as TreeEntry[]
+      if (treeDigest(parsed) !== digest) return
+      insert(into, 'manifests', [String(digest), String(entries), sizeOf(parsed)])
       insert(into, 'trees', [String(digest), '', '', 0])
     })
     readRows(old, 'SELECT key, record, sum FROM records', ([key, record, sum]) => {

@@ -1,13 +1,13 @@
 // The trees of the local store: taking them in, checking them, setting damaged ones aside.
 // Write order: the folder stands at its place, sealed, before its row; a row is dropped before its folder moves.
 
-import { chmodSync, lstatSync, renameSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import type { Digest } from '../../model/digest.ts'
 import { PilotError } from '../../model/error.ts'
-import type { Tree, TreeEntry } from '../../model/tree.ts'
+import { sizeOf, type Tree, type TreeEntry, treeDigest } from '../../model/tree.ts'
 import { type Layout, treePath } from '../layout.ts'
 import { type Database, freePath } from './database.ts'
-import { errnoOf, onDisk, removeFolder } from './disk.ts'
+import { errnoOf, moveFolder, onDisk, removeFolder } from './disk.ts'
 import { type HotRows, type TreeRow, toTreeRow } from './hot.ts'
 import {
   type Damage,
@@ -29,6 +29,8 @@ export interface Trees {
   /** As `open`, for a row already read. */
   isIntact(digest: Digest, row: TreeRow): boolean
   isUntouched(digest: Digest): boolean
+  /** Reads every byte of a tree. Damage is returned and the tree set aside. */
+  verify(digest: Digest): Damage | undefined
   read(digest: Digest): Tree | undefined
   /** Moves a tree to quarantine/, unless another process has done so. */
   quarantine(digest: Digest, damage: Damage): void
@@ -54,34 +56,42 @@ export function openTrees({ layout, db, hot, now, onDamage }: TreesOptions): Tre
 
   function entriesOf(digest: Digest): readonly TreeEntry[] | undefined {
     const row = db.get('SELECT entries FROM manifests WHERE digest = ?', digest)
-    // Written by `record` below.
-    return row && (JSON.parse(String(row[0])) as TreeEntry[])
+    return row && parseEntries(digest, String(row[0]))
   }
 
-  /** Says in the index that a tree is in use, so that gc leaves it. The trees of the last run are marked together. */
-  function markUsed(digest: Digest, row: TreeRow): void {
-    if (row.used >= now() - USE_GRAIN_MS) return
+  /** Says in the index that a tree is in use, so that gc leaves it; false where gc has just dropped it. The trees of the
+   *  last run are marked together. */
+  function markUsed(digest: Digest, row: TreeRow): boolean {
+    if (row.used >= now() - USE_GRAIN_MS) return true
     hot.forget(digest)
-    if (!isRefreshed) db.run(MARK_LAST_RUN, now())
+    const time = Math.floor(now())
+    if (!isRefreshed) db.run(MARK_LAST_RUN, time)
     isRefreshed = true
-    db.run('UPDATE trees SET used = ?1 WHERE digest = ?2 AND used < ?1', now(), digest)
+    return db.run('UPDATE trees SET used = ? WHERE digest = ?', time, digest) > 0
   }
 
   function isIntact(digest: Digest, row: TreeRow): boolean {
-    markUsed(digest, row)
+    if (!markUsed(digest, row)) return false
+    if (isUntouched(treePath(layout, digest), row.paths, row.stat)) return true
+    return inspect(digest, row.stat) === undefined
+  }
+
+  /** Reads what the fingerprint does not vouch for; what is wrong is set aside. */
+  function inspect(digest: Digest, fingerprint: string): Damage | undefined {
     const path = treePath(layout, digest)
-    if (isUntouched(path, row.paths, row.stat)) return true
     const entries = entriesOf(digest)
-    if (!entries) return false
-    const found = onDisk(path, () => inspectTree(path, entries, row.stat))
-    if ('marks' in found) {
+    const found = entries
+      ? onDisk(path, () => inspectTree(path, entries, fingerprint))
+      : { damage: NO_MANIFEST }
+    if ('marks' in found && entries) {
       hot.forget(digest)
       const stat = formatFingerprint(found.marks)
       db.run('UPDATE trees SET paths = ?, stat = ? WHERE digest = ?', joinPaths(entries), stat, digest)
-      return true
+      return undefined
     }
-    quarantine(digest, found.damage)
-    return false
+    const damage = 'damage' in found ? found.damage : NO_MANIFEST
+    quarantine(digest, damage)
+    return damage
   }
 
   function quarantine(digest: Digest, damage: Damage): void {
@@ -134,7 +144,7 @@ export function openTrees({ layout, db, hot, now, onDamage }: TreesOptions): Tre
         formatFingerprint(marks),
         Math.floor(now()),
       )
-      db.run('INSERT OR REPLACE INTO manifests VALUES (?, ?)', tree.digest, entries)
+      db.run('INSERT OR REPLACE INTO manifests VALUES (?, ?, ?)', tree.digest, entries, sizeOf(tree.entries))
       return true
     })
   }
@@ -172,6 +182,7 @@ export function openTrees({ layout, db, hot, now, onDamage }: TreesOptions): Tre
       const row = rowOf(digest)
       return row !== undefined && isUntouched(treePath(layout, digest), row.paths, row.stat)
     },
+    verify: (digest) => inspect(digest, ''),
     read(digest) {
       const entries = entriesOf(digest)
       return entries && { digest, entries }
@@ -180,14 +191,21 @@ export function openTrees({ layout, db, hot, now, onDamage }: TreesOptions): Tre
   }
 }
 
+/** The entries, where they are those of the digest: the index may be damaged as anything else. */
+function parseEntries(digest: Digest, text: string): readonly TreeEntry[] | undefined {
+  try {
+    // Proved by the digest in the next line.
+    const entries = JSON.parse(text) as TreeEntry[]
+    return treeDigest(entries) === digest ? entries : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const NO_MANIFEST: Damage = { path: '.', expected: 'a manifest', got: 'none in the index' }
+
 const MARK_LAST_RUN = `UPDATE trees SET used = ? WHERE digest IN
   (SELECT tree FROM results WHERE key IN (SELECT key FROM stages))`
-
-/** Renames a folder whose own permissions may forbid it: moving a folder writes its `..`. */
-function moveFolder(from: string, to: string): void {
-  chmodSync(from, 0o755)
-  renameSync(from, to)
-}
 
 function changedAfterHashing(dir: string, written: Damage): PilotError {
   return new PilotError({
