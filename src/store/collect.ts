@@ -5,10 +5,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Digest } from '../model/digest.ts'
 import type { LocalStore } from '../model/ports.ts'
-import { moveFolder, removeFolder, sizeOnDisk } from './local/disk.ts'
-import { type CollectOptions, type CollectReason, type CollectRow, count, cutoff, type Gc } from './local/gc.ts'
+import {
+  type CollectOptions,
+  type CollectReason,
+  type CollectRow,
+  count,
+  cutoff,
+  type Gc,
+} from './local/gc.ts'
 import { clearAway, collectFolders, collectLogs, collectStrays, forgetHistory } from './local/remains.ts'
-import { findLive, findRoots, findRoots, type Roots, type Roots } from './local/roots.ts'
+import { findRoots, type Roots } from './local/roots.ts'
 import { type LocalParts, partsOf } from './local.ts'
 
 export type { CollectOptions, CollectReason, CollectRow } from './local/gc.ts'
