@@ -56,9 +56,15 @@ export interface LocalStore extends Store, Disposable {
   readonly stats: StatCache
 
   // -- one action runs once on this machine
-  /** Claims an action for this run; `held` names who has it. A claim dies with the process that holds it. */
-  claim(key: Digest): { readonly type: 'claimed' } | { readonly type: 'held'; readonly holder: string }
+  /** Claims an action for this run; `held` names who has it. A claim dies with the process that holds it.
+   *  @param stage for `isStageRunning` only */
+  claim(
+    key: Digest,
+    stage?: string,
+  ): { readonly type: 'claimed' } | { readonly type: 'held'; readonly holder: string }
   release(key: Digest): void
+  /** True while a living process holds a claim made for the stage. */
+  isStageRunning(stage: string): boolean
 
   // -- runs
   /** Fresh folder on the store's own file system, for a workdir or a temporary tree. */

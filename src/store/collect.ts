@@ -36,6 +36,7 @@ export async function collect(store: LocalStore, options: CollectOptions): Promi
   collectLogs(gc, doomed)
   await collectFolders(gc, 'old run', parts.layout.runs)
   await collectFolders(gc, 'quarantined', parts.layout.quarantine)
+  await collectFolders(gc, 'left to resume from', parts.layout.resume)
   if (!options.dryRun) forgetHistory(gc)
   const removed = [...gc.removed.values()]
   return {

@@ -9,6 +9,7 @@
 //   tmp/<owner>/       of one process; removed with it, or by the next one that finds it dead
 //   locks/<owner>.db   held by the kernel for as long as that process lives
 //   quarantine/        what failed verification
+//   resume/<key>       what a stage left to go on from when its attempt died
 //   machine/           made for this machine from what is kept (environments); never part of a digest
 
 import { join } from 'node:path'
@@ -28,6 +29,7 @@ export interface Layout {
   readonly tmp: string
   readonly locks: string
   readonly quarantine: string
+  readonly resume: string
   readonly machine: string
 }
 
@@ -44,14 +46,15 @@ export function layoutOf(root: string): Layout {
     tmp: join(root, 'tmp'),
     locks: join(root, 'locks'),
     quarantine: join(root, 'quarantine'),
+    resume: join(root, 'resume'),
     machine: join(root, 'machine'),
   }
 }
 
 /** Folders that are there in every store. */
 export function foldersOf(layout: Layout): readonly string[] {
-  const { trees, logs, runs, latest, tmp, locks, quarantine, machine } = layout
-  return [trees, logs, runs, latest, tmp, locks, quarantine, machine]
+  const { trees, logs, runs, latest, tmp, locks, quarantine, resume, machine } = layout
+  return [trees, logs, runs, latest, tmp, locks, quarantine, resume, machine]
 }
 
 // Joined by hand where the no-op path comes through: `join` normalises, which costs more than the call it serves.

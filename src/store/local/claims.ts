@@ -8,8 +8,9 @@ import { isAlive } from './liveness.ts'
 export type Claim = { readonly type: 'claimed' } | { readonly type: 'held'; readonly holder: string }
 
 export interface Claims {
-  claim(key: Digest): Claim
+  claim(key: Digest, stage?: string): Claim
   release(key: Digest): void
+  isStageRunning(stage: string): boolean
 }
 
 export interface ClaimsOptions {
@@ -23,11 +24,10 @@ export interface ClaimsOptions {
 }
 
 export function openClaims({ layout, db, owner, label, now }: ClaimsOptions): Claims {
-  function claim(key: Digest): Claim {
+  function claim(key: Digest, stage?: string): Claim {
     const holder = `${label}, since ${new Date(now()).toISOString().slice(11, 19)} UTC`
     for (;;) {
-      if (db.run('INSERT OR IGNORE INTO claims VALUES (?, ?, ?)', key, owner, holder) === 1)
-        return { type: 'claimed' }
+      if (db.run(INSERT, key, owner, holder, stage ?? null) === 1) return { type: 'claimed' }
       const row = db.get('SELECT owner, holder FROM claims WHERE key = ?', key)
       // Released between the two statements: try again.
       if (!row) continue
@@ -43,5 +43,11 @@ export function openClaims({ layout, db, owner, label, now }: ClaimsOptions): Cl
     release(key) {
       db.run('DELETE FROM claims WHERE key = ? AND owner = ?', key, owner)
     },
+    isStageRunning: (stage) =>
+      db
+        .all('SELECT DISTINCT owner FROM claims WHERE stage = ?', stage)
+        .some(([other]) => other === owner || isAlive(layout, String(other))),
   }
 }
+
+const INSERT = 'INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)'

@@ -13,7 +13,8 @@ export type Row = readonly unknown[]
 
 /** How long a statement waits for another process's transaction; those take milliseconds. */
 const BUSY_TIMEOUT_MS = 10_000
-const SCHEMA_VERSION = 1
+/** Of index.db alone. One of another version is set aside and what is sound in it carried over. */
+const SCHEMA_VERSION = 2
 const SQLITE_BUSY = 5
 const CORRUPT = new Set([11, 26])
 
@@ -24,7 +25,7 @@ CREATE TABLE IF NOT EXISTS trees (digest TEXT PRIMARY KEY, paths TEXT NOT NULL, 
 CREATE TABLE IF NOT EXISTS manifests (digest TEXT PRIMARY KEY, entries TEXT NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS sources (path TEXT PRIMARY KEY, size REAL, mtime REAL, ctime REAL, ino REAL, digest TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS owners (id TEXT PRIMARY KEY, run TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, holder TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, holder TEXT NOT NULL, stage TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS stages (stage TEXT PRIMARY KEY, run TEXT NOT NULL, key TEXT NOT NULL, outcome TEXT NOT NULL, wall REAL NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS runs (id TEXT PRIMARY KEY, at TEXT NOT NULL, seq INTEGER NOT NULL, good INTEGER NOT NULL, keys TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS key_sets (digest TEXT PRIMARY KEY, keys TEXT NOT NULL);
@@ -97,8 +98,10 @@ export function openDatabase(layout: Layout, warn: (message: string) => void): D
   }
 }
 
-export function isCorrupt(error: unknown): boolean {
-  return CORRUPT.has(sqliteCode(error) ?? -1)
+class OtherSchema extends Error {}
+
+function isCorrupt(error: unknown): boolean {
+  return error instanceof OtherSchema || CORRUPT.has(sqliteCode(error) ?? -1)
 }
 
 function connect(layout: Layout, warn: (message: string) => void): DatabaseSync {
@@ -115,7 +118,8 @@ function openSound(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   try {
     const version = Number(db.prepare('PRAGMA user_version').get()?.['user_version'])
-    if (version !== SCHEMA_VERSION) createSchema(db)
+    if (version === 0) createSchema(db)
+    else if (version !== SCHEMA_VERSION) throw new OtherSchema(`schema ${version}, not ${SCHEMA_VERSION}`)
     // In WAL mode NORMAL syncs at checkpoints only, which keeps the index sound over a power cut; a result lost by
     // one is made again, and a tree whose bytes did not reach the disk differs in its stat and is found.
     db.exec('PRAGMA synchronous=NORMAL; PRAGMA cache_size=-16000')
@@ -162,7 +166,7 @@ function setAside(layout: Layout, warn: (message: string) => void): void {
     const db = openSound(layout.index)
     const kept = salvage(aside, db)
     db.close()
-    warn(`the index of the store was corrupt: moved to ${aside}, ${kept} results carried over`)
+    warn(`the index of the store could not be read: moved to ${aside}, ${kept} results carried over`)
   } finally {
     gate.close()
   }

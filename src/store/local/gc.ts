@@ -24,6 +24,7 @@ export type CollectReason =
   | 'unreachable log'
   | 'old run'
   | 'quarantined'
+  | 'left to resume from'
   | 'pinned'
   | 'recent run'
   | 'named by a kept result'

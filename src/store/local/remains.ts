@@ -3,7 +3,7 @@
 import { lstatSync, readdirSync, rmSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { moveFolder, removeFolder, sizeOnDisk } from './disk.ts'
-import { count, cutoff, type Gc } from './gc.ts'
+import { type CollectReason, count, cutoff, type Gc } from './gc.ts'
 import { findLive } from './roots.ts'
 
 /** Removes folders of trees that have no row; one that has got a row meanwhile stays. */
@@ -58,11 +58,7 @@ function dropLog({ parts: { db } }: Gc, name: string, path: string): void {
 }
 
 /** Folders that belong to runs, or to nobody any more. */
-export async function collectFolders(
-  gc: Gc,
-  reason: 'old run' | 'quarantined',
-  folder: string,
-): Promise<void> {
+export async function collectFolders(gc: Gc, reason: CollectReason, folder: string): Promise<void> {
   const { parts, roots, options } = gc
   const live = findLive(parts.db, parts.layout, parts.owner).runs
   const before = cutoff(gc)
