@@ -9,9 +9,10 @@ import type { Digest } from '../model/digest.ts'
 import { PilotError } from '../model/error.ts'
 import type { StatCache } from '../model/ports.ts'
 import type { ContentKind } from '../model/stage.ts'
-import { type Tree, type TreeEntry, toTree } from '../model/tree.ts'
+import { type TreeEntry, toTree } from '../model/tree.ts'
 import { INPUT } from './fault.ts'
 import { type FileToHash, hashFile } from './hash-file.ts'
+import { unwatched } from './tree.ts'
 import { walk } from './walk.ts'
 
 export const SOURCE_EXCLUDES: ReadonlySet<string> = new Set([
@@ -22,28 +23,41 @@ export const SOURCE_EXCLUDES: ReadonlySet<string> = new Set([
   'artifacts',
 ])
 
-/** A source as hashed, once a run: the memo goes with the stat cache, which is one a run. */
-const memos = new WeakMap<StatCache, Map<string, Promise<Digest>>>()
+/** Sources as hashed, once a run: the memo goes with the stat cache, which is one a run. */
+const memos = new WeakMap<StatCache, Map<string, Digest | Promise<Digest>>>()
 
-/** Digest of a source: of a file its content, of a folder its tree. Asked twice with one cache, it answers as the first
- *  time, so that a run sees one state of each source; `importSource` finds out when that state has passed.
+/** Digest of a source: of a file its content, of a folder its tree; at once where nothing large is to be hashed. Asked
+ *  twice with one cache, it answers as the first time, so that a run sees one state of each source; `importSource` finds
+ *  out when that state has passed.
  *  @param path absolute
- *  @throws PilotError `input-missing`, `input-kind`, `input-escapes`, `input-special`, `input-changed` */
-export function hashSource(path: string, kind: ContentKind, stats: StatCache): Promise<Digest> {
-  const memo = memos.get(stats) ?? new Map<string, Promise<Digest>>()
+ *  @returns rejects with PilotError `input-missing`, `input-kind`, `input-escapes`, `input-special`, `input-changed` */
+export function hashSource(path: string, kind: ContentKind, stats: StatCache): Digest | Promise<Digest> {
+  const memo = memos.get(stats) ?? new Map<string, Digest | Promise<Digest>>()
   memos.set(stats, memo)
-  const id = `${kind === 'tree' ? 'tree' : 'file'} ${path}`
-  let known = memo.get(id)
-  if (!known) {
-    known =
-      kind === 'tree' ? hashSourceTree(path, stats).then((tree) => tree.digest) : hashSourceFile(path, stats)
-    memo.set(id, known)
-  }
-  return known
+  const id = kind === 'tree' ? `${path}/` : path
+  const known = memo.get(id)
+  if (known) return known
+  const digest = hashOnce(path, kind, stats)
+  memo.set(id, digest)
+  return digest
 }
 
-/** The tree of a source folder, as git would keep it. */
-export async function hashSourceTree(path: string, stats: StatCache): Promise<Tree> {
+function hashOnce(path: string, kind: ContentKind, stats: StatCache): Digest | Promise<Digest> {
+  try {
+    if (kind !== 'tree') return hashSourceFile(path, stats)
+    const entries = sourceEntries(path, stats)
+    if (entries.some((entry) => entry instanceof Promise)) {
+      return Promise.all(entries).then((all) => toTree(all).digest)
+    }
+    // None of them is a promise.
+    return toTree(entries as readonly TreeEntry[]).digest
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
+/** Entries of a source folder, as git would keep it; a promise for each large file. */
+function sourceEntries(path: string, stats: StatCache): readonly (TreeEntry | Promise<TreeEntry>)[] {
   const { real } = findSource(path, 'tree')
   const entries: (TreeEntry | Promise<TreeEntry>)[] = []
   const folders = new Set<string>()
@@ -62,10 +76,11 @@ export async function hashSourceTree(path: string, stats: StatCache): Promise<Tr
       sizeBytes: stat.size,
     })
     const digest = cachedDigest({ path: `${real}/${name}`, name, stat, subject: INPUT }, stats)
-    entries.push(typeof digest === 'string' ? toEntry(digest) : digest.then(toEntry))
+    if (typeof digest === 'string') entries.push(toEntry(digest))
+    else entries.push(unwatched(digest.then(toEntry)))
   })
   const dirs = [...folders].map((folder): TreeEntry => ({ type: 'dir', path: folder, mode: 0o755 }))
-  return toTree([...dirs, ...(await Promise.all(entries))])
+  return [...dirs, ...entries]
 }
 
 /** Of a source file's mode only this is kept: umask and file system decide the rest. */
@@ -73,7 +88,7 @@ export function sourceMode(mode: number): number {
   return (mode & 0o100) !== 0 ? 0o755 : 0o644
 }
 
-async function hashSourceFile(path: string, stats: StatCache): Promise<Digest> {
+function hashSourceFile(path: string, stats: StatCache): Digest | Promise<Digest> {
   const { real, stat } = findSource(path, 'file')
   return cachedDigest({ path: real, name: basename(path), stat, subject: INPUT }, stats)
 }

@@ -55,7 +55,7 @@ async function hashEntries(root: string, options: HashEntriesOptions): Promise<T
 }
 
 /** A failure must not count as unhandled before it is awaited. */
-function unwatched<T>(work: Promise<T>): Promise<T> {
+export function unwatched<T>(work: Promise<T>): Promise<T> {
   work.catch(() => {})
   return work
 }
