@@ -6,11 +6,15 @@ import { dryRun } from '../conduct/dry-run.ts'
 import type { Project } from '../conduct/project.ts'
 import { type Flags, readTerminal } from '../config.ts'
 import { openLocalExecutor } from '../execute/local.ts'
-import type { PlanRow, RunEvent } from '../model/event.ts'
+import type { RunEvent } from '../model/event.ts'
 import type { Reporter } from '../model/ports.ts'
+import { formatPlan } from '../report/explain.ts'
+import { fanOut, recordEvents } from '../report/fan-out.ts'
+import { jsonReporter } from '../report/json.ts'
+import { plainReporter } from '../report/plain.ts'
 import { run } from '../run.ts'
 import { openInterrupts } from './interrupts.ts'
-import { openSession, print, warnOnStderr } from './session.ts'
+import { openSession, print } from './session.ts'
 
 type RunFlags = Flags & { readonly json?: boolean | undefined; readonly dryRun?: boolean | undefined }
 
@@ -25,10 +29,10 @@ export async function runCommand(stages: readonly string[], flags: RunFlags): Pr
   }
   using session = await openSession(flags, stages, onWarning)
   const { project, runId, now } = session
-  const reporter = fanOut([await chooseReporter(project, flags), openEventLog(project, runId)])
+  const reporter = fanOut([await chooseReporter(flags), openRecord(project, runId)])
   listener = reporter
   for (const event of early) reporter.on(event)
-  await using executor = openLocalExecutor({ runId, onWarning })
+  await using executor = openLocalExecutor({ onWarning })
   using interrupts = openInterrupts()
   const end = await run({
     project,
@@ -49,4 +53,16 @@ export async function planCommand(stages: readonly string[], flags: RunFlags): P
   if (flags.json) for (const row of rows) print(JSON.stringify({ type: 'stage-plan', ...row }))
   else print(formatPlan(rows))
   return 0
+}
+
+async function chooseReporter(flags: RunFlags): Promise<Reporter> {
+  const write = (text: string) => void process.stdout.write(text)
+  const { hasColor } = readTerminal()
+  if (flags.json) return jsonReporter(write)
+  return plainReporter({ write, hasColor })
+}
+
+/** The events of the run beside its logs; the folder is made when there is something to keep. */
+function openRecord(project: Project, runId: string): Reporter {
+  return recordEvents((lines) => appendFileSync(join(project.store.runFolder(runId), 'events.ndjson'), lines))
 }
