@@ -1,44 +1,46 @@
-// The local executor: runs a job as a child process with its own process group, and ends all of it.
-// Why node:child_process and not execa: docs/decisions/0003. What keeps a promise after kill -9 is process/guard.ts.
+// The local executor: runs jobs on this machine, each in its own process group, through the guard's process.
+// Why not execa: docs/decisions/0003.
 
 import { tmpdir } from 'node:os'
 import type { Executor, JobHandle } from '../model/ports.ts'
 import { openOomWatch } from './outcome.ts'
 import { openGuard } from './process/guard.ts'
 import { openPipePool } from './process/pipes.ts'
-import { ancestorsOf } from './process/table.ts'
 import { type Running, type RunningContext, startJob } from './running.ts'
 
 export interface LocalOptions {
   /** Folder for the pipes' temporary folder; the system's by default. */
   readonly tempRoot?: string
-  /** What went wrong without failing a job: a log that cannot be written, a guard that had to be restarted. */
+  /** What went wrong without failing a job: a log that cannot be written, a secret too short to redact. */
   readonly onWarning?: (code: string, message: string) => void
   /** Between TERM and KILL, in ms. */
   readonly graceMs?: number
 }
 
+export interface LocalExecutor extends Executor {
+  /** Starts the guard's process ahead of the first job, to save its start-up time then. */
+  prepare(): void
+}
+
 const GRACE_MS = 5_000
 
-/** Opens the executor of this machine. Nothing is started before the first job. */
-export function openLocalExecutor(options: LocalOptions = {}): Executor {
+/** Opens the executor of this machine. Nothing is started before `prepare` or the first job. */
+export function openLocalExecutor(options: LocalOptions = {}): LocalExecutor {
   const jobs = new Map<JobHandle, Running>()
-  const leaders = new Set<number>()
   const onWarning = options.onWarning ?? (() => {})
-  const pipes = openPipePool(options.tempRoot ?? tmpdir())
-  const guard = openGuard({ onWarning, folder: () => pipes.folder })
+  const guard = openGuard((message) => onWarning('guard-died', `the guard process died: ${message}`))
+  const pipes = openPipePool(options.tempRoot ?? tmpdir(), guard.adopt)
   const context: RunningContext = {
     pipes,
     guard,
-    onWarning,
-    leaders,
     oom: openOomWatch(),
+    onWarning,
     graceMs: options.graceMs ?? GRACE_MS,
-    forebears: ancestorsOf(process.pid),
   }
   let started = 0
   return {
     name: 'local',
+    prepare: guard.prepare,
     async submit(job) {
       const running = startJob(job, ++started, context)
       jobs.set(running.handle, running)

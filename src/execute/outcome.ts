@@ -51,8 +51,7 @@ export function toFailure(job: Job, exit: Exit, usage: Usage, about: Circumstanc
 /** The failure of a job whose process could not be started. */
 export function toStartFailure(job: Job, error: unknown): JobFailure {
   const program = job.argv[0] ?? ''
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  const text = error instanceof Error ? error.message : String(error)
+  const { code, message: text } = toCoded(error)
   if (code === 'ENOENT' && !existsSync(job.cwd)) {
     return { class: 'infra', message: `its working directory ${job.cwd} is gone` }
   }
@@ -67,6 +66,13 @@ export function toStartFailure(job: Job, error: unknown): JobFailure {
   if (code === 'ERR_INVALID_ARG_VALUE')
     return { class: 'stage', message: `its command cannot be started: ${text}` }
   return { class: 'infra', message: `the command "${program}" could not be started: ${text}` }
+}
+
+/** Errors of the system have a code and a message, also those the guard tells of. */
+function toCoded(error: unknown): { readonly code: string; readonly message: string } {
+  if (typeof error !== 'object' || error === null) return { code: '', message: String(error) }
+  const code = 'code' in error ? String(error.code) : ''
+  return { code, message: 'message' in error ? String(error.message) : code }
 }
 
 /** Tells whether the kernel's OOM killer struck since it was last asked. */

@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
+  ancestorsOf,
   findProcesses,
   type JobMark,
   newestPid,
@@ -25,7 +26,7 @@ export interface LeftoverSearch {
 /** Kills what is left of a job whose leader has ended, until nothing is. Undefined when nothing was left;
  *  a promise of the processes that would not die otherwise (empty: all gone). */
 export function endLeftovers(
-  job: JobMark & { readonly pid: number },
+  job: JobMark,
   remembered: Remembered,
   search: LeftoverSearch,
 ): Promise<readonly number[]> | undefined {
@@ -50,7 +51,7 @@ function tableSince(pid: number, newest: number | undefined, remembered: Remembe
 }
 
 async function killUntilGone(
-  job: JobMark & { readonly pid: number },
+  job: JobMark,
   first: readonly ProcessRow[],
   remembered: Remembered,
   search: LeftoverSearch,
@@ -63,6 +64,19 @@ async function killUntilGone(
     await delay(waitMs)
     left = findProcesses(job, { table: readTable(), ...search }, remembered)
     if (left.length === 0 || performance.now() > deadline) return left.map((row) => row.pid)
+  }
+}
+
+/** Ends the processes of a job whose guard has died, found by their marker, folder and descent alone. */
+export async function endLost(job: Omit<JobMark, 'pid'>): Promise<void> {
+  const search = { forebears: ancestorsOf(process.pid), isForeign: () => false }
+  const remembered: Remembered = new Map()
+  // No process has this number, so nothing counts as of the leader's group.
+  const mark = { ...job, pid: Number.NaN }
+  for (let deadline = performance.now() + DEADLINE_MS; performance.now() < deadline; await delay(10)) {
+    const left = findProcesses(mark, { table: readTable(), ...search }, remembered)
+    if (left.length === 0) return
+    for (const row of left) signalProcess(row.pid, 'SIGKILL')
   }
 }
 

@@ -1,7 +1,7 @@
 // Named pipes for the output of jobs, two a running job, used again by the next. Node's own stdio pipes are sockets,
 // and a socket cannot be opened again: `echo text > /dev/stderr`, common in shell scripts, would fail with ENXIO.
 
-import { spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { closeSync, constants, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -12,10 +12,8 @@ export interface PipePair {
 }
 
 export interface PipePool extends Disposable {
-  /** Folder of the pipes, removed on dispose; undefined until the first pair. */
-  readonly folder: string | undefined
-  /** A pair nobody else holds, or undefined where the system has no mkfifo: take sockets then. */
-  take(): PipePair | undefined
+  /** A pair nobody else holds. @throws when none can be made */
+  take(): PipePair
   /** Gives a pair back once every process that wrote to it is gone. */
   giveBack(pair: PipePair): void
 }
@@ -23,36 +21,32 @@ export interface PipePool extends Disposable {
 /** Pairs made at once: starting mkfifo costs more than making many. */
 const BATCH = 8
 
-/** @param root folder for the pipes' own folder, made at the first `take` */
-export function openPipePool(root: string): PipePool {
+/** @param root folder for the pipes' own folder, made at the first `take` and removed on dispose
+ *  @param onFolder told the path of that folder */
+export function openPipePool(root: string, onFolder: (path: string) => void): PipePool {
   const free: PipePair[] = []
   let folder: string | undefined
   let made = 0
-  let isUnavailable = false
 
-  function makeBatch(): void {
-    try {
-      folder ??= mkdtempSync(join(root, 'pilot-pipes-'))
-    } catch {
-      isUnavailable = true
-      return
+  function makeBatch(): PipePair[] {
+    if (folder === undefined) {
+      folder = mkdtempSync(join(root, 'pilot-'))
+      onFolder(folder)
     }
     const pairs: PipePair[] = []
     for (let end = made + BATCH; made < end; made++) {
       pairs.push({ stdout: join(folder, `${made}.out`), stderr: join(folder, `${made}.err`) })
     }
-    const paths = pairs.flatMap((pair) => [pair.stdout, pair.stderr])
-    isUnavailable = spawnSync('mkfifo', ['-m', '600', ...paths], { stdio: 'ignore' }).status !== 0
-    if (!isUnavailable) free.push(...pairs)
+    execFileSync('mkfifo', ['-m', '600', ...pairs.flatMap((pair) => [pair.stdout, pair.stderr])])
+    return pairs
   }
 
   return {
-    get folder() {
-      return folder
-    },
     take() {
-      if (free.length === 0 && !isUnavailable) makeBatch()
-      return free.pop()
+      if (free.length === 0) free.push(...makeBatch())
+      const pair = free.pop()
+      if (!pair) throw new TypeError('no pipes were made')
+      return pair
     },
     giveBack(pair) {
       free.push(pair)
@@ -63,20 +57,29 @@ export function openPipePool(root: string): PipePool {
   }
 }
 
-/** The end of a pipe given to a process: close it once the process has it. */
 export interface OpenPipe {
   readonly reader: Socket
-  readonly writeFd: number
+  /** Ends pilot's own hold on the writing side, which keeps the pipe from ending before a job has opened it:
+   *  after this the reader ends when the last process lets go. Idempotent. */
+  closeWriter(): void
 }
 
+/** Opens both ends of a named pipe. */
 export function openPipe(path: string): OpenPipe {
   // Opening for reading first, without waiting for a writer, is what lets the writer open at once.
   const readFd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  let writeFd: number | undefined
   try {
-    const writeFd = openSync(path, constants.O_WRONLY)
-    return { reader: new Socket({ fd: readFd, readable: true, writable: false }), writeFd }
+    writeFd = openSync(path, constants.O_WRONLY)
   } catch (error) {
     closeSync(readFd)
     throw error
+  }
+  return {
+    reader: new Socket({ fd: readFd, readable: true, writable: false }),
+    closeWriter() {
+      if (writeFd !== undefined) closeSync(writeFd)
+      writeFd = undefined
+    },
   }
 }

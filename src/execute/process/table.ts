@@ -27,8 +27,8 @@ export type ProcessTable = ReadonlyMap<number, ProcessRow>
 
 /** How to recognise the processes of one job. */
 export interface JobMark {
-  /** Leader of the job's process group and session; undefined while it is being started. */
-  readonly pid: number | undefined
+  /** Leader of the job's process group and session. */
+  readonly pid: number
   /** Value of `MARKER`. */
   readonly marker: string
   /** The folder that holds the job's workdir, HOME and TMPDIR: absolute, no link in it. */
@@ -152,7 +152,7 @@ export function findProcesses(job: JobMark, search: Search, remembered: Remember
 }
 
 function isOfGroup(row: ProcessRow, job: JobMark): boolean {
-  if (job.pid === undefined || (row.pgid !== job.pid && row.sid !== job.pid)) return false
+  if (row.pgid !== job.pid && row.sid !== job.pid) return false
   // The leader's own pid may have been given to somebody else since it ended; a group's number is not while it lives.
   return row.pid !== job.pid || !HAS_PROC
 }

@@ -1,52 +1,58 @@
-// What a job used: wall time measured here, CPU time and memory of its process tree as sampled by the guard.
-// The guard's last sample misses what came after it; the kernel's sum over ended children fills that in.
+// CPU time and memory of a process tree, summed from samples of its processes.
 
 import { readFileSync } from 'node:fs'
-import type { Usage } from '../../model/result.ts'
+import { type ProcessRow, peakBytesOf } from './table.ts'
+
+export interface TreeUsage {
+  /** Of all processes seen, also those that ended, in ms. Never falls. */
+  cpuMs: number
+  /** Largest sum of resident memory, in bytes; pages shared by two processes count twice. */
+  peakBytes: number
+  /** CPU time of processes that ended without a parent in the tree to add it to its own. */
+  lostMs: number
+  last: ReadonlyMap<number, ProcessRow>
+}
+
+export function emptyUsage(): TreeUsage {
+  return { cpuMs: 0, peakBytes: 0, lostMs: 0, last: new Map() }
+}
+
+/** Adds a sample: the rows of the tree's living processes. */
+export function addSample(usage: TreeUsage, rows: readonly ProcessRow[], peakOf = peakBytesOf): void {
+  const now = new Map(rows.map((row) => [row.pid, row]))
+  for (const row of usage.last.values()) {
+    if (now.get(row.pid)?.start !== row.start && !isInherited(row, usage.last, now)) usage.lostMs += row.cpuMs
+  }
+  let cpuMs = usage.lostMs
+  let residentBytes = 0
+  for (const row of rows) {
+    cpuMs += row.cpuMs
+    residentBytes += row.rssBytes
+    usage.peakBytes = Math.max(usage.peakBytes, peakOf(row.pid))
+  }
+  usage.cpuMs = Math.max(usage.cpuMs, cpuMs)
+  usage.peakBytes = Math.max(usage.peakBytes, residentBytes)
+  usage.last = now
+}
+
+/** An ended process was waited for by its parent, whose own figures hold it from then on - if one lives above it. */
+function isInherited(
+  row: ProcessRow,
+  last: ReadonlyMap<number, ProcessRow>,
+  now: ReadonlyMap<number, ProcessRow>,
+): boolean {
+  for (let parent = last.get(row.ppid); parent; parent = last.get(parent.ppid)) {
+    if (now.get(parent.pid)?.start === parent.start) return true
+  }
+  return false
+}
 
 const MS_PER_TICK = 10
-
-export interface Meter {
-  /** Sums over the tree so far. */
-  sample(cpuMs: number, peakBytes: number): void
-  /** The leader has just been waited for. */
-  stop(): void
-  usage(): Usage
-}
-
-/** CPU time of all ended children of this process when last looked at, in ms. */
 let reapedMs = 0
 
-/** @param startedMs of `performance.now()` */
-export function openMeter(startedMs: number): Meter {
-  let wallMs = 0
-  let cpuMs = 0
-  let peakMemoryBytes = 0
-  let isSampled = false
-  // Whatever other children (not jobs) used since the last look is not this job's.
-  readReaped()
-  return {
-    sample(cpu, peak) {
-      isSampled = true
-      cpuMs = Math.max(cpuMs, cpu)
-      peakMemoryBytes = Math.max(peakMemoryBytes, peak)
-    },
-    stop() {
-      wallMs = performance.now() - startedMs
-      const reaped = readReaped()
-      if (isSampled) cpuMs = Math.max(cpuMs, reaped)
-    },
-    usage: () => ({
-      wallMs: Math.round(wallMs * 10) / 10,
-      cpuMs: Math.round(cpuMs),
-      peakMemoryBytes,
-      method: isSampled ? 'sampled' : 'none',
-    }),
-  }
-}
-
-/** CPU time of children waited for since the last call, with what those had waited for, in ms (Linux; else 0). */
-function readReaped(): number {
+/** CPU time of this process's children waited for since the last call, and of all those had waited for, in ms
+ *  (Linux; else 0). */
+export function readReaped(): number {
   if (process.platform !== 'linux') return 0
   const text = readFileSync('/proc/self/stat', 'latin1')
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')

@@ -1,0 +1,132 @@
+// One job in the guard: started, stopped, and settled when its leader has ended. No process of it outlives settling.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, constants, openSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Usage } from '../../model/result.ts'
+import { endLeftovers, type LeftoverSearch } from './leftovers.ts'
+import type { GuardReport, StartOrder } from './protocol.ts'
+import { type JobMark, MARKER, type Remembered, signalProcess } from './table.ts'
+import { emptyUsage, readReaped, type TreeUsage } from './usage.ts'
+
+export interface GuardedJob {
+  readonly id: number
+  readonly mark: JobMark
+  readonly remembered: Remembered
+  readonly usage: TreeUsage
+  readonly startedMs: number
+  /** Time of the watch's next look, and how long after it the one after that is due. */
+  dueMs: number
+  stepMs: number
+  kill: NodeJS.Timeout | undefined
+  isStopped: boolean
+  isKilled: boolean
+}
+
+export interface StartedJob {
+  readonly job: GuardedJob | undefined
+  /** Resolves when no process of the job is left. */
+  readonly ended: Promise<GuardReport>
+}
+
+export const FIRST_STEP_MS = 10
+
+/** @param onLeaderEnd called when the leader is waited for: from then on its pid may be somebody else's */
+export function startGuarded(order: StartOrder, search: LeftoverSearch, onLeaderEnd: () => void): StartedJob {
+  let child: ChildProcess
+  try {
+    child = spawnLeader(order)
+  } catch (error) {
+    return { job: undefined, ended: Promise.resolve(toUnstarted(order.id, error)) }
+  }
+  if (child.pid === undefined) {
+    const ended = new Promise<GuardReport>((resolve) => {
+      child.once('error', (error) => resolve(toUnstarted(order.id, error)))
+    })
+    return { job: undefined, ended }
+  }
+  const job = toJob(order, child.pid)
+  const ended = new Promise<GuardReport>((resolve, reject) => {
+    child.once('exit', (exitCode, signal) => {
+      const usage = toUsage(job, performance.now() - job.startedMs, readReaped())
+      onLeaderEnd()
+      settle(job, search).then((survivors) => {
+        resolve({ type: 'ended', id: job.id, exitCode, signal, usage, survivors })
+      }, reject)
+    })
+  })
+  return { job, ended }
+}
+
+function spawnLeader(order: StartOrder): ChildProcess {
+  const [program = '', ...rest] = order.argv
+  // Open for both ways: opening a pipe for writing alone waits for a reader, and pilot may have died meanwhile.
+  const fds = [openSync(order.stdout, constants.O_RDWR), openSync(order.stderr, constants.O_RDWR)]
+  try {
+    return spawn(program, rest, {
+      cwd: order.cwd,
+      env: { [MARKER]: order.marker, ...order.environment },
+      // Its own session and process group: signals reach all of it, and pilot's terminal none of it.
+      detached: true,
+      stdio: ['ignore', ...fds],
+    })
+  } finally {
+    for (const fd of fds) closeSync(fd)
+  }
+}
+
+function toJob(order: StartOrder, pid: number): GuardedJob {
+  const startedMs = performance.now()
+  return {
+    id: order.id,
+    mark: { pid, marker: order.marker, folder: order.cwd },
+    remembered: new Map(),
+    usage: emptyUsage(),
+    startedMs,
+    dueMs: startedMs + FIRST_STEP_MS,
+    stepMs: FIRST_STEP_MS,
+    kill: undefined,
+    isStopped: false,
+    isKilled: false,
+  }
+}
+
+function toUnstarted(id: number, error: unknown): GuardReport {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return { type: 'unstarted', id, code, message: error instanceof Error ? error.message : String(error) }
+}
+
+/** TERM to the group and KILL after the grace, or KILL at once. */
+export function stopGuarded(job: GuardedJob, how: 'term' | 'kill', graceMs: number): void {
+  const group = -job.mark.pid
+  job.isStopped = true
+  if (how === 'kill') {
+    clearTimeout(job.kill)
+    job.isKilled = true
+    signalProcess(group, 'SIGKILL')
+  } else if (!job.kill) {
+    job.kill = setTimeout(() => stopGuarded(job, 'kill', 0), graceMs)
+    signalProcess(group, 'SIGTERM')
+    // A stopped process takes the signal only when it goes on.
+    signalProcess(group, 'SIGCONT')
+  }
+}
+
+async function settle(job: GuardedJob, search: LeftoverSearch): Promise<readonly number[]> {
+  // A shell dies of TERM at once; what it started may still be saving its state.
+  while (job.isStopped && !job.isKilled && signalProcess(-job.mark.pid, 0)) await delay(10)
+  clearTimeout(job.kill)
+  return (await endLeftovers(job.mark, job.remembered, search)) ?? []
+}
+
+/** The last sample misses what came after it; the kernel's sum over ended children fills that in. */
+function toUsage(job: GuardedJob, wallMs: number, reapedMs: number): Usage {
+  const { usage } = job
+  const isSampled = usage.last.size > 0
+  return {
+    wallMs: Math.round(wallMs * 10) / 10,
+    cpuMs: isSampled ? Math.round(Math.max(usage.cpuMs, reapedMs)) : 0,
+    peakMemoryBytes: usage.peakBytes,
+    method: isSampled ? 'sampled' : 'none',
+  }
+}
