@@ -107,10 +107,8 @@ function open(layout: Layout, options: LocalStoreOptions): LocalStore {
 }
 
 function prepareFolders(layout: Layout): void {
-  // `resume` came last: where it is, all are.
-  if (!existsSync(layout.version) || !existsSync(layout.resume)) {
-    for (const folder of foldersOf(layout)) mkdirSync(folder, { recursive: true })
-  }
+  // All of them each time: people remove folders here by hand.
+  for (const folder of foldersOf(layout)) mkdirSync(folder, { recursive: true })
   if (!existsSync(layout.version)) {
     const temp = `${layout.version}.${process.pid}`
     writeFileSync(temp, `${LAYOUT_VERSION}\n`)

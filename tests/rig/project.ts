@@ -72,21 +72,22 @@ export function createProject(files: Readonly<Record<string, string>>, label = '
     },
     read: (path) => readFileSync(join(root, path), 'utf8'),
     path: (...parts) => join(root, ...parts),
-    start: (argv, options) => start(argv, { cwd: root, ...options }),
-    pilot: (argv, options) => start(argv, { cwd: root, ...options }).finished,
-    run: async (argv = [], options) =>
-      toRan(await start(['run', '--json', ...argv], { cwd: root, ...options }).finished),
+    start: (argv, options) => start(root, argv, options),
+    pilot: (argv, options) => start(root, argv, options).finished,
+    run: async (argv = [], options) => toRan(await start(root, ['run', '--json', ...argv], options).finished),
     [Symbol.dispose]: () => removeAll(root),
   }
   project.write(files)
   return project
 }
 
-function start(argv: readonly string[], { cwd, env }: StartOptions): Started {
+/** Stages that pass MEET find the project's folder by it: a place to meet the test. */
+function start(root: string, argv: readonly string[], { cwd = root, env }: StartOptions = {}): Started {
   const environment: Record<string, string | undefined> = {
     ...process.env,
     CI: undefined,
     NO_COLOR: '1',
+    MEET: root,
     ...env,
   }
   const child = spawn(process.execPath, [BIN, ...argv], {

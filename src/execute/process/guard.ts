@@ -57,7 +57,10 @@ export function openGuard(onFault: (message: string) => void): Guard {
   }
 
   function report(news: GuardReport): void {
-    if (news.type === 'fault') return onFault(news.message)
+    if (news.type === 'fault') {
+      onFault(news.message)
+      return
+    }
     const onEnd = waiting.get(news.id)
     waiting.delete(news.id)
     onEnd?.(news)

@@ -2,7 +2,17 @@
 // To look at ten thousand links each run would cost more than the rest of it, so what they hold is noted in the index
 // together with the folder's mtime, set to a random time of long ago: any later change of a link changes it.
 
-import { lstatSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
 import type { Digest } from '../../model/digest.ts'
 import { type Layout, latestPath, latestTarget } from '../layout.ts'
 import type { Database } from './database.ts'
@@ -50,9 +60,11 @@ function place(target: string, path: string, temps: Temps): void {
   try {
     renameSync(temp, path)
   } catch (error) {
-    if (errnoOf(error) !== 'EISDIR') throw error
-    // Someone made a folder of this name; nothing of pilot's is in it.
-    rmSync(path, { recursive: true })
+    const errno = errnoOf(error)
+    // Someone made a folder of this name, or removed the folder of links: nothing of pilot's is lost by either.
+    if (errno === 'EISDIR') rmSync(path, { recursive: true })
+    else if (errno === 'ENOENT') mkdirSync(dirname(path), { recursive: true })
+    else throw error
     renameSync(temp, path)
   }
 }
@@ -68,7 +80,8 @@ function readNote(layout: Layout, db: Database): ReadonlyMap<string, string> | u
   const text = db.get("SELECT value FROM facts WHERE name = 'latest'")?.[0]
   if (typeof text !== 'string') return undefined
   const lines = text.split('\n')
-  if (lstatSync(layout.latest).mtimeMs !== Number(lines[0]) * 1000) return undefined
+  const folder = lstatSync(layout.latest, { throwIfNoEntry: false })
+  if (folder?.mtimeMs !== Number(lines[0]) * 1000) return undefined
   const links = new Map<string, string>()
   for (let i = 1; i + 1 < lines.length; i += 2) links.set(lines[i] ?? '', lines[i + 1] ?? '')
   return links
