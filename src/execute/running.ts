@@ -116,6 +116,7 @@ async function settle(state: State, end: JobEnd, context: RunningContext): Promi
   clearTimeout(state.timeout)
   if (end.type === 'lost') await endLost({ marker: state.marker, folder: state.cwd })
   await drain(state, context)
+  if (end.type !== 'lost') context.guard.drained(end.id)
   const log = state.log.close()
   if (end.type === 'lost') {
     const message = 'the guard process that ran it died, so it was ended'

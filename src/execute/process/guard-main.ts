@@ -4,7 +4,8 @@
 import { rmSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type GuardedJob, startGuarded, stopGuarded } from './guarded-job.ts'
+import { type GuardedJob, killGuarded, startGuarded, stopGuarded } from './guarded-job.ts'
+import { holdersOf } from './leftovers.ts'
 import { readLines } from './lines.ts'
 import type { GuardOrder, GuardReport, StartOrder } from './protocol.ts'
 import { ancestorsOf, findProcesses, type ProcessRow, readTable, signalProcess } from './table.ts'
@@ -23,6 +24,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGPIPE'] as co
 const jobs = new Map<number, GuardedJob>()
 /** Pids of leaders not yet waited for. */
 const leaders = new Set<number>()
+/** Named pipes of jobs whose output pilot has not read to its end: their processes may not all be known. */
+const undrained = new Map<number, readonly string[]>()
 const forebears = ancestorsOf(process.ppid)
 const watch = openWatch(jobs, forebears)
 const search = {
@@ -54,13 +57,15 @@ function send(report: GuardReport): void {
 function obey(order: GuardOrder): void {
   if (order.type === 'start') start(order)
   else if (order.type === 'folder') folder = order.path
+  else if (order.type === 'drained') undrained.delete(order.id)
   else {
     const job = jobs.get(order.id)
-    if (job) stopGuarded(job, order.how, order.graceMs)
+    if (job) stopGuarded(job, order.how, order.graceMs, search)
   }
 }
 
 function start(order: StartOrder): void {
+  undrained.set(order.id, [order.stdout, order.stderr])
   const { job, ended } = startGuarded(order, search, () => {
     if (job) leaders.delete(job.mark.pid)
   })
@@ -79,21 +84,21 @@ function start(order: StartOrder): void {
 async function endAll(): Promise<void> {
   const deadline = performance.now() + GIVE_UP_MS
   const left = [...jobs.values()]
-  for (const job of left) stopGuarded(job, 'kill', 0)
-  for (let clean = 0; left.length > 0 && clean < CLEAN_ROUNDS && performance.now() < deadline; clean++) {
-    const table = readTable()
-    for (const job of left) {
-      for (const row of findProcesses(
-        job.mark,
-        { table, forebears, isForeign: () => false },
-        job.remembered,
-      )) {
-        signalProcess(row.pid, 'SIGKILL')
-        clean = 0
-      }
+  killGuarded(left, search)
+  for (let clean = 0; undrained.size > 0 && clean < CLEAN_ROUNDS && performance.now() < deadline; clean++) {
+    for (const pid of findLeft(left)) {
+      signalProcess(pid, 'SIGKILL')
+      clean = 0
     }
     await delay(ROUND_MS)
   }
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   process.exit(0)
+}
+
+function findLeft(left: readonly GuardedJob[]): number[] {
+  const look = { table: readTable(), forebears, isForeign: () => false }
+  const seen = left.flatMap((job) => findProcesses(job.mark, look, job.remembered).map((row) => row.pid))
+  // Whoever holds the output open is of the job, however well it hides.
+  return [...seen, ...holdersOf([...undrained.values()].flat())]
 }

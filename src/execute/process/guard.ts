@@ -17,6 +17,8 @@ export interface Guard {
   /** Starts the guard's process, where none runs. */
   prepare(): void
   start(order: StartOrder, onEnd: (end: JobEnd) => void): void
+  /** Says that all that a job printed is read. Until then the guard ends who holds its output open. */
+  drained(id: number): void
   stop(id: number, how: 'term' | 'kill', graceMs: number): void
   /** Names a temporary folder to remove when pilot dies. */
   adopt(folder: string): void
@@ -79,6 +81,7 @@ export function openGuard(onFault: (message: string) => void): Guard {
       waiting.set(order.id, onEnd)
       send({ type: 'start', ...order })
     },
+    drained: (id) => send({ type: 'drained', id }),
     stop: (id, how, graceMs) => send({ type: 'stop', id, how, graceMs }),
     adopt(path) {
       folder = path

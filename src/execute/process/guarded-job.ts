@@ -4,9 +4,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Usage } from '../../model/result.ts'
-import { endLeftovers, type LeftoverSearch } from './leftovers.ts'
+import { endLeftovers, freeze, type LeftoverSearch } from './leftovers.ts'
 import type { GuardReport, StartOrder } from './protocol.ts'
-import { type JobMark, MARKER, type Remembered, signalProcess } from './table.ts'
+import { type JobMark, MARKER, type Remembered, readRow, signalProcess } from './table.ts'
 import { emptyUsage, readReaped, type TreeUsage } from './usage.ts'
 
 export interface GuardedJob {
@@ -19,6 +19,8 @@ export interface GuardedJob {
   dueMs: number
   stepMs: number
   kill: NodeJS.Timeout | undefined
+  /** False once the leader is waited for: from then on its pid may be somebody else's. */
+  isLeading: boolean
   isStopped: boolean
   isKilled: boolean
 }
@@ -49,6 +51,7 @@ export function startGuarded(order: StartOrder, search: LeftoverSearch, onLeader
   const ended = new Promise<GuardReport>((resolve, reject) => {
     child.once('exit', (exitCode, signal) => {
       const usage = toUsage(job, performance.now() - job.startedMs, readReaped())
+      job.isLeading = false
       onLeaderEnd()
       settle(job, search).then((survivors) => {
         resolve({ type: 'ended', id: job.id, exitCode, signal, usage, survivors })
@@ -86,6 +89,7 @@ function toJob(order: StartOrder, pid: number): GuardedJob {
     dueMs: startedMs + FIRST_STEP_MS,
     stepMs: FIRST_STEP_MS,
     kill: undefined,
+    isLeading: true,
     isStopped: false,
     isKilled: false,
   }
@@ -97,19 +101,41 @@ function toUnstarted(id: number, error: unknown): GuardReport {
 }
 
 /** TERM to the group and KILL after the grace, or KILL at once. */
-export function stopGuarded(job: GuardedJob, how: 'term' | 'kill', graceMs: number): void {
+export function stopGuarded(
+  job: GuardedJob,
+  how: 'term' | 'kill',
+  graceMs: number,
+  search: LeftoverSearch,
+): void {
   const group = -job.mark.pid
   job.isStopped = true
   if (how === 'kill') {
-    clearTimeout(job.kill)
-    job.isKilled = true
-    signalProcess(group, 'SIGKILL')
+    killGuarded([job], search)
   } else if (!job.kill) {
-    job.kill = setTimeout(() => stopGuarded(job, 'kill', 0), graceMs)
+    job.kill = setTimeout(() => killGuarded([job], search), graceMs)
     signalProcess(group, 'SIGTERM')
     // A stopped process takes the signal only when it goes on.
     signalProcess(group, 'SIGCONT')
   }
+}
+
+/** KILL to all that is known of these jobs. */
+export function killGuarded(jobs: readonly GuardedJob[], search: LeftoverSearch): void {
+  for (const job of jobs) {
+    clearTimeout(job.kill)
+    job.isStopped = true
+    job.isKilled = true
+    rememberLeader(job)
+  }
+  freeze(jobs, search)
+  for (const job of jobs) signalProcess(-job.mark.pid, 'SIGKILL')
+}
+
+/** Learns the start time of a leader that has not been waited for, whose pid thus is still its own. */
+export function rememberLeader(job: GuardedJob): void {
+  if (!job.isLeading || job.remembered.has(job.mark.pid)) return
+  const leader = readRow(job.mark.pid)
+  if (leader) job.remembered.set(leader.pid, leader.start)
 }
 
 async function settle(job: GuardedJob, search: LeftoverSearch): Promise<readonly number[]> {

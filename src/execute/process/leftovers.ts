@@ -17,6 +17,8 @@ import {
 /** More pids than this given out since the job began: the whole table is cheaper to read. */
 const MAX_RANGE = 200
 const DEADLINE_MS = 2_000
+/** What starts processes faster than this many looks see them is ended by killing alone. */
+const MAX_FREEZES = 20
 
 export interface LeftoverSearch {
   readonly forebears: ReadonlySet<number>
@@ -38,6 +40,27 @@ export function endLeftovers(
   const left = findProcesses(job, { table, ...search }, remembered)
   if (!hadGroup && left.length === 0) return undefined
   return killUntilGone(job, left, remembered, search)
+}
+
+/** Stops every process of these jobs until no more are seen. Done before killing: none can start another from then on,
+ *  and none loses its parent, by which alone a process is known that left its group and cleared its environment. */
+export function freeze(
+  jobs: Iterable<{ readonly mark: JobMark; readonly remembered: Remembered }>,
+  search: LeftoverSearch,
+): void {
+  const frozen = new Set<number>()
+  for (let round = 0, isGrowing = true; isGrowing && round < MAX_FREEZES; round++) {
+    isGrowing = false
+    const table = readTable()
+    for (const { mark, remembered } of jobs) {
+      for (const row of findProcesses(mark, { table, ...search }, remembered)) {
+        if (frozen.has(row.pid)) continue
+        signalProcess(row.pid, 'SIGSTOP')
+        frozen.add(row.pid)
+        isGrowing = true
+      }
+    }
+  }
 }
 
 /** Processes that may descend from the leader: those with a later pid, and those remembered. */

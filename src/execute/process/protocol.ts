@@ -8,6 +8,8 @@ export type GuardOrder =
   | ({ readonly type: 'start' } & StartOrder)
   /** `term`: TERM to the group, KILL after the grace. `kill`: KILL at once. */
   | { readonly type: 'stop'; readonly id: number; readonly how: 'term' | 'kill'; readonly graceMs: number }
+  /** All that a job printed is read, and its pipes may serve another. */
+  | { readonly type: 'drained'; readonly id: number }
   /** A temporary folder of pilot's, to be removed when pilot dies. */
   | { readonly type: 'folder'; readonly path: string }
 

@@ -1,8 +1,8 @@
 // Looks at the process table while jobs run, so that their descendants are known whatever those do to hide, and
 // sums up what they use. Looks after 10, 20, 40 ms of a job's life and so on, then every 250 ms.
 
-import { FIRST_STEP_MS, type GuardedJob } from './guarded-job.ts'
-import { findProcesses, type ProcessRow, readRow, refreshTable } from './table.ts'
+import { FIRST_STEP_MS, type GuardedJob, rememberLeader } from './guarded-job.ts'
+import { findProcesses, type ProcessRow, refreshTable } from './table.ts'
 import { addSample } from './usage.ts'
 
 const LAST_STEP_MS = 250
@@ -69,11 +69,4 @@ export function openWatch(jobs: ReadonlyMap<number, GuardedJob>, forebears: Read
       setTimeout(tick, FIRST_STEP_MS)
     },
   }
-}
-
-/** Learns the start time of a leader that has not been waited for, whose pid thus is still its own. */
-export function rememberLeader(job: GuardedJob): void {
-  if (job.remembered.has(job.mark.pid)) return
-  const leader = readRow(job.mark.pid)
-  if (leader) job.remembered.set(leader.pid, leader.start)
 }
