@@ -32,7 +32,7 @@ export async function runCommand(stages: readonly string[], flags: RunFlags): Pr
   const reporter = fanOut([await chooseReporter(flags), openRecord(project, runId)])
   listener = reporter
   for (const event of early) reporter.on(event)
-  await using executor = openLocalExecutor({ onWarning })
+  await using executor = openLocalExecutor({ onWarning, tempRoot: () => project.store.makeTemp('pipes') })
   using interrupts = openInterrupts()
   const end = await run({
     project,

@@ -15,7 +15,10 @@ export interface DryRun {
   readonly resolved: readonly (Resolved | undefined)[]
 }
 
-export async function dryRun(project: Project, selection: Selection = project.config.selection): Promise<DryRun> {
+export async function dryRun(
+  project: Project,
+  selection: Selection = project.config.selection,
+): Promise<DryRun> {
   const { graph } = project
   const { roles, forced } = selectStages(graph, selection)
   const sources = await readSources(project, roles)
@@ -35,7 +38,10 @@ export async function dryRun(project: Project, selection: Selection = project.co
     resolved[index] = found
     if (!forced[index]) known[index] = found.result
     rows.push(
-      readRow(project, stage, found, { isForced: forced[index] ?? false, isSelected: roles[index] === 'execute' }),
+      readRow(project, stage, found, {
+        isForced: forced[index] ?? false,
+        isSelected: roles[index] === 'execute',
+      }),
     )
   }
   return { rows, resolved }

@@ -9,8 +9,8 @@ import { openPipePool } from './process/pipes.ts'
 import { type Running, type RunningContext, startJob } from './running.ts'
 
 export interface LocalOptions {
-  /** Folder for the pipes' temporary folder; the system's by default. */
-  readonly tempRoot?: string
+  /** Gives a folder for the pipes' temporary folder; the system's by default. Asked once, for the first job. */
+  readonly tempRoot?: () => string
   /** What went wrong without failing a job: a log that cannot be written, a secret too short to redact. */
   readonly onWarning?: (code: string, message: string) => void
   /** Between TERM and KILL, in ms. */
@@ -29,7 +29,7 @@ export function openLocalExecutor(options: LocalOptions = {}): LocalExecutor {
   const jobs = new Map<JobHandle, Running>()
   const onWarning = options.onWarning ?? (() => {})
   const guard = openGuard((message) => onWarning('guard-died', `the guard process died: ${message}`))
-  const pipes = openPipePool(options.tempRoot ?? tmpdir(), guard.adopt)
+  const pipes = openPipePool(options.tempRoot ?? tmpdir, guard.adopt)
   const context: RunningContext = {
     pipes,
     guard,

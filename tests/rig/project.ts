@@ -144,13 +144,13 @@ function toRan(finished: Finished): Ran {
   }
 }
 
-function removeAll(root: string): void {
+export function removeAll(root: string): void {
   makeWritable(root)
   rmSync(root, { recursive: true, force: true })
 }
 
 /** The store makes its trees read-only; whoever is not root must undo that to delete them. */
-export function makeWritable(path: string): void {
+function makeWritable(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (!stat) return
   chmodSync(path, stat.mode | 0o700)

@@ -21,16 +21,16 @@ export interface PipePool extends Disposable {
 /** Pairs made at once: starting mkfifo costs more than making many. */
 const BATCH = 8
 
-/** @param root folder for the pipes' own folder, made at the first `take` and removed on dispose
+/** @param root gives the folder for the pipes' own folder, which is made at the first `take` and removed on dispose
  *  @param onFolder told the path of that folder */
-export function openPipePool(root: string, onFolder: (path: string) => void): PipePool {
+export function openPipePool(root: () => string, onFolder: (path: string) => void): PipePool {
   const free: PipePair[] = []
   let folder: string | undefined
   let made = 0
 
   function makeBatch(): PipePair[] {
     if (folder === undefined) {
-      folder = mkdtempSync(join(root, 'pilot-'))
+      folder = mkdtempSync(join(root(), 'pilot-'))
       onFolder(folder)
     }
     const pairs: PipePair[] = []
