@@ -1,17 +1,24 @@
 // pilot graph: the DAG as text, mermaid, dot or svg.
 
-import { dirname } from 'node:path'
 import type { Flags } from '../config.ts'
 import { readConfig } from '../config.ts'
 import { findPipeline, loadPipeline } from '../declare/load.ts'
-import { planGraph } from '../plan/graph.ts'
-import { formatGraph, type GraphFormat } from '../report/diagram.ts'
+import { type Graph, planGraph } from '../plan/graph.ts'
+import { type DiagramNode, formatGraph, type GraphFormat } from '../report/diagram.ts'
 import { print } from './session.ts'
 
 export async function graphCommand(flags: Flags & { readonly format: GraphFormat }): Promise<number> {
   const config = readConfig(flags)
-  const path = findPipeline(config.cwd)
-  const { pipeline } = await loadPipeline(path, config.recipe)
-  print(formatGraph(planGraph(pipeline.stages), flags.format, dirname(path)))
+  const { pipeline } = await loadPipeline(findPipeline(config.cwd), config.recipe)
+  print(formatGraph(toNodes(planGraph(pipeline.stages)), flags.format))
   return 0
+}
+
+function toNodes({ stages, dependencies, order }: Graph): readonly DiagramNode[] {
+  return order.flatMap((index) => {
+    const stage = stages[index]
+    if (!stage) return []
+    const needs = (dependencies[index] ?? []).flatMap((from) => stages[from]?.name ?? [])
+    return [{ stage: stage.name, needs, outputs: Object.keys(stage.outputs) }]
+  })
 }

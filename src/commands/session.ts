@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { openProject, type Project } from '../conduct/project.ts'
 import { type Flags, readConfig } from '../config.ts'
+import { formatBytes } from '../report/format.ts'
 
 export interface Session extends Disposable {
   readonly project: Project
@@ -35,4 +36,29 @@ function toRunId(at: Date): string {
 /** Writes to stdout; a reader that went away (`pilot log x | head`) is no error. */
 export function print(text: string): void {
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+}
+
+export interface Progress extends Disposable {
+  show(done: { readonly doneBytes: number; readonly totalBytes: number }): void
+  clear(): void
+}
+
+/** One line on stderr that says how far a long command is; nothing where nobody is there to see it. */
+export function openProgress(verb: string): Progress {
+  const isSeen = process.stderr.isTTY === true
+  let shownMs = 0
+  const clear = (): void => {
+    if (shownMs > 0) process.stderr.write('\r\x1b[K')
+    shownMs = 0
+  }
+  return {
+    show({ doneBytes, totalBytes }) {
+      const nowMs = performance.now()
+      if (!isSeen || nowMs - shownMs < 100) return
+      shownMs = nowMs
+      process.stderr.write(`\r\x1b[K${verb} ${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}`)
+    },
+    clear,
+    [Symbol.dispose]: clear,
+  }
 }

@@ -8,6 +8,10 @@ export interface PipelineDefinition<R extends z.ZodType> {
   readonly recipe?: R
   /** The recipe used without `--recipe`. */
   readonly defaultRecipe?: string
+  /** What `pilot lock` runs, by the name of the lock: a program and its arguments, started in the project's folder.
+   *  It writes under `locks/`; with `--check` added it writes nothing and exits 0 only where the lock is up to date.
+   *  `{node}` is the Node.js that runs pilot. */
+  readonly locks?: Readonly<Record<string, readonly string[]>>
   /** The stages, in any order; wiring gives the edges. */
   readonly stages: (recipe: z.output<R>) => Iterable<StageUse>
 }
@@ -19,6 +23,7 @@ export interface DefinedPipeline {
   readonly [PIPELINE]: true
   readonly recipe: z.ZodType | undefined
   readonly defaultRecipe: string | undefined
+  readonly locks: Readonly<Record<string, readonly string[]>>
   readonly stages: (recipe: unknown) => Iterable<StageUse>
 }
 
@@ -30,6 +35,7 @@ export function definePipeline<R extends z.ZodType = z.ZodUndefined>(
     [PIPELINE]: true,
     recipe: definition.recipe,
     defaultRecipe: definition.defaultRecipe,
+    locks: definition.locks ?? {},
     // load.ts passes what `definition.recipe` parsed, or undefined where there is none.
     stages: (recipe) => definition.stages(recipe as z.output<R>),
   }

@@ -83,6 +83,8 @@ export interface Stage {
 /** A pipeline as loaded: its stages in declaration order. */
 export interface Pipeline {
   readonly stages: readonly Stage[]
+  /** What writes each lock: program and arguments, by name. */
+  readonly locks: Readonly<Record<string, readonly string[]>>
 }
 
 /** Input name of the stage's own folder. */
