@@ -44,7 +44,7 @@ test('init, run, edit and why work in it', () => {
   expect(init.status, init.stderr).toBe(0)
   expect(lastLine(first.stdout)).toMatchObject({ type: 'run-end', exit: 0, executed: 2, hits: 0 })
   expect(lastLine(again.stdout)).toMatchObject({ type: 'run-end', exit: 0, executed: 0, hits: 2 })
-  expect(why.stdout).toMatch(/input "?text"?.*->/)
+  expect(why.stdout).toMatch(/inputs\.text: [0-9a-f]{12} -> [0-9a-f]{12}/)
   expect(lastLine(edited.stdout)).toMatchObject({ executed: 2 })
   expect(readFileSync(join(project, 'artifacts/latest/report/report.md'), 'utf8')).toContain('| other | 2 |')
 })
