@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from pilot_rl.process import end_strays, running, wait_until
-from pilot_rl.records import Json
 
 MODEL = "policy"
 _MARK = "PILOT_GATEWAY_ID"
@@ -39,7 +38,7 @@ class Gateway:
 
     url: str
     key: str
-    processes: tuple[subprocess.Popen[bytes], ...]
+    processes: dict[str, subprocess.Popen[bytes]]
     #: Environment entry that every process of this gateway carries.
     mark: str
 
@@ -53,9 +52,9 @@ class Gateway:
 
     def check(self) -> None:
         """Raises GatewayFailed where a process has ended."""
-        for process in self.processes:
+        for name, process in self.processes.items():
             if process.poll() is not None:
-                raise GatewayFailed(f"{Path(str(process.args[0])).name} ended with {process.returncode}")  # type: ignore[index]
+                raise GatewayFailed(f"{name} ended with {process.returncode}; its words are in {name}.log")
 
     def _call(self, path: str, body: bytes | None) -> Any:
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
@@ -93,7 +92,7 @@ def open_gateway(folder: Path, *, endpoint: str, version: int, workers: int) -> 
             controller = stack.enter_context(
                 running(argv, environment=environment, cwd=folder, log=folder / "controller.log", grace=_GRACE_SECONDS)
             )
-            gateway = Gateway(url, key, (server, controller), f"{_MARK}={ident}")
+            gateway = Gateway(url, key, {"gateway": server, "controller": controller}, f"{_MARK}={ident}")
             gateway.post("/api/models", [{"model": MODEL, "endpoint": endpoint, "version": version}])
             yield gateway
     finally:
@@ -152,7 +151,3 @@ def _free_port() -> int:
 def _script(name: str) -> str:
     return str(Path(sys.executable).parent / name)
 
-
-def describe(gateway: Gateway) -> Json:
-    """What is told of a gateway: no port and no key, which are another each time."""
-    return {"host": "127.0.0.1", "processes": [Path(str(p.args[0])).name for p in gateway.processes]}  # type: ignore[index]

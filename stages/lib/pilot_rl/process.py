@@ -54,14 +54,14 @@ def running(
     """A process in its own group while the block runs; then TERM, and KILL to the group after `grace` seconds."""
     with log.open("ab") as out:
         process = subprocess.Popen(
-            argv,
+            # Not by preexec_fn: that forks, and JAX's threads would leave the child with locks nobody opens.
+            [sys.executable, "-c", _BECOME, *argv],
             env=dict(environment),
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_end_on_death if sys.platform == "linux" else None,
         )
     try:
         yield process
@@ -69,9 +69,13 @@ def running(
         stop_group(process, grace)
 
 
-def _end_on_death() -> None:
-    # TERM, not KILL: the controller ends its workers when told to stop.
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+# TERM, not KILL: the controller ends its workers when told to stop.
+_BECOME = """
+import os, signal, sys
+from pilot_rl.process import die_with_parent
+die_with_parent(signal.SIGTERM)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 def stop_group(process: subprocess.Popen[bytes], grace: float) -> None:
