@@ -1,5 +1,5 @@
 """Compares two evaluations of the same tasks:
-`python -m pilot_rl.evaluate --params FILE --baseline DIR --adapted DIR --questions DIR --out FILE`.
+`python -m pilot_rl.evaluate --params FILE --baseline DIR --adapted DIR --questions DIR --reload FILE --out FILE`.
 
 The difference is taken question by question and its interval by resampling questions: samples of one question are
 not independent. "No measurable change" is a verdict like the others. A failed rollout is counted apart and is in no mean.
@@ -33,7 +33,7 @@ class Params:
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("params", "baseline", "adapted", "questions", "out"):
+    for name in ("params", "baseline", "adapted", "questions", "reload", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     args = parser.parse_args()
     params = read_params(args.params, Params)
@@ -41,6 +41,9 @@ def main() -> None:
     runs = {side: read_json(getattr(args, side) / "run.json") for side in ("baseline", "adapted")}
     if runs["baseline"]["params"] != runs["adapted"]["params"]:
         raise SystemExit("baseline and adapted were evaluated with different budgets")
+    reload = read_json(args.reload)
+    if reload["policy_revision"] != runs["adapted"]["policy_revision"]:
+        raise SystemExit(f"reloaded was {reload['policy_revision']}, evaluated {runs['adapted']['policy_revision']}")
     rows = {side: list(read_lines(getattr(args, side) / "results.jsonl")) for side in ("baseline", "adapted")}
     comparison = compare(rows["baseline"], rows["adapted"], params)
     verdict = {
@@ -49,6 +52,7 @@ def main() -> None:
         "params": asdict(params),
         "evaluation": runs["baseline"]["params"],
         "policies": {side: run["policy_revision"] for side, run in runs.items()},
+        "reload": reload["summary"],
         "failures": {side: run["failures"] for side, run in runs.items()},
         "measured": {
             side: {name: run[name] for name in ("seconds", "peak_memory_bytes", "prompt_tokens", "sampled_tokens")}

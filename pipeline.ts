@@ -1,0 +1,59 @@
+// The adoption pilot: one real PPO update of a policy through a pinned upstream, and what may be said of it.
+
+import { definePipeline, sourceFile, sourceTree } from 'hessian-pilot'
+import { z } from 'zod'
+import { base, baseParams } from './stages/base/stage.ts'
+import { source } from './stages/checkout/source.ts'
+import { checkout } from './stages/checkout/stage.ts'
+import { evaluate, evaluateParams, evaluatePolicy, evaluationParams } from './stages/evaluate/stage.ts'
+import { ppoStep, ppoStepParams } from './stages/ppo-step/stage.ts'
+import { reload } from './stages/reload/stage.ts'
+import { sync } from './stages/sync/stage.ts'
+
+const recipe = z.strictObject({
+  name: z.literal('calculator'),
+  source,
+  /** Series of the interpreter. */
+  python: z.string(),
+  /** Hashed requirements. */
+  lock: z.string(),
+  base: baseParams,
+  ppoStep: ppoStepParams,
+  /** Of both policies alike. */
+  evaluation: evaluationParams,
+  evaluate: evaluateParams,
+})
+
+export default definePipeline({
+  recipe,
+  defaultRecipe: 'calculator',
+  locks: { calculator: ['{node}', 'stages/python/lock.ts', 'locks/calculator'] },
+  stages: (recipe) => {
+    const python = sourceTree('stages/python')
+    const lib = sourceTree('stages/lib')
+    const upstream = checkout({ params: recipe.source, inputs: { python } })
+    const locked = sync({
+      params: { python: recipe.python },
+      inputs: { lock: sourceFile(recipe.lock), tools: sourceTree('locks/tools'), python },
+    })
+    const shared = { environment: locked.outputs.environment, python, lib }
+    const frozen = base({ params: recipe.base, inputs: shared })
+    const { policy: behaviour, questions } = frozen.outputs
+    const gateway = { ...shared, upstream: upstream.outputs.source, questions }
+    const step = ppoStep({ params: recipe.ppoStep, inputs: { ...gateway, policy: behaviour } })
+    const { policy: adapted, record } = step.outputs
+    const reloaded = reload({ inputs: { ...shared, policy: adapted, behaviour, record } })
+    const evaluated = (name: string, policy: typeof behaviour) =>
+      evaluatePolicy({ name, params: recipe.evaluation, inputs: { ...gateway, policy } })
+    const before = evaluated('evaluate-baseline', behaviour)
+    const after = evaluated('evaluate-adapted', adapted)
+    const verdict = evaluate({
+      params: recipe.evaluate,
+      inputs: {
+        ...{ ...shared, questions, reload: reloaded.outputs.report },
+        ...{ baseline: before.outputs.record, adapted: after.outputs.record },
+      },
+    })
+    return [upstream, locked, frozen, step, reloaded, before, after, verdict]
+  },
+})

@@ -1,0 +1,37 @@
+// What every stage that runs Python declares: its environment, the launcher and the library are inputs like any other.
+
+import { tree } from 'hessian-pilot'
+import { PYTHON } from './variables.ts'
+
+/** Inputs of a Python stage. */
+export const PYTHON_INPUTS = {
+  /** Of `sync`: the locked environment as wheels. */
+  environment: tree(),
+  /** stages/python, which holds the launcher. */
+  python: tree(),
+  /** stages/lib. */
+  lib: tree(),
+}
+
+/** Variables of a Python stage. */
+export const PYTHON_ENV = { pass: PYTHON }
+
+interface Paths {
+  readonly node: string
+  readonly inputs: { readonly environment: string; readonly python: string; readonly lib: string }
+}
+
+/** argv that runs a module of the library: `python -m <module> --<name> <value>…`. */
+export function pythonArgv(
+  { node, inputs }: Paths,
+  module: string,
+  flags: Readonly<Record<string, string>>,
+): readonly string[] {
+  const words = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
+  return [node, `${inputs.python}/launch.ts`, inputs.environment, inputs.lib, '-m', module, ...words]
+}
+
+/** A flag's value that the launcher turns into the path of a file with this JSON. */
+export function jsonArgument(value: unknown): string {
+  return `@json:${JSON.stringify(value)}`
+}
