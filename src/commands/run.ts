@@ -6,6 +6,7 @@ import { dryRun } from '../conduct/dry-run.ts'
 import type { Project } from '../conduct/project.ts'
 import { type Flags, readTerminal } from '../config.ts'
 import { openLocalExecutor } from '../execute/local.ts'
+import { EXIT_CODES } from '../model/error.ts'
 import type { RunEvent } from '../model/event.ts'
 import type { Reporter } from '../model/ports.ts'
 import { formatPlan } from '../report/explain.ts'
@@ -15,6 +16,7 @@ import { plainReporter } from '../report/plain.ts'
 import { run } from '../run.ts'
 import { openInterrupts } from './interrupts.ts'
 import { openSession, print } from './session.ts'
+import { summarise } from './summary.ts'
 
 type RunFlags = Flags & { readonly json?: boolean | undefined; readonly dryRun?: boolean | undefined }
 
@@ -44,6 +46,7 @@ export async function runCommand(stages: readonly string[], flags: RunFlags): Pr
     kill: interrupts.kill,
   })
   await reporter.close()
+  if (end.exit === EXIT_CODES.ok && !flags.json) print(summarise(project, project.config.cwd))
   return end.exit
 }
 

@@ -11,14 +11,21 @@ export interface PlainOptions {
   readonly hasColor: boolean
   /** Lines of a failed stage's output that are shown. */
   readonly tailLines?: number
+  /** ms, of any clock that does not go back. */
+  readonly now?: () => number
 }
+
+/** A stage that prints shows one of its lines so often: a long wait shows that something goes on. */
+const PULSE_MS = 10_000
 
 type Style = Parameters<typeof styleText>[0]
 
-export function plainReporter({ write, hasColor, tailLines = 12 }: PlainOptions): Reporter {
+export function plainReporter(options: PlainOptions): Reporter {
+  const { write, hasColor, tailLines = 12, now = () => performance.now() } = options
   const paint = (style: Style, text: string) =>
     hasColor ? styleText(style, text, { validateStream: false }) : text
   const tails = new Map<string, string[]>()
+  const pulses = new Map<string, number>()
   const failures: StageEnd[] = []
   let hits: string[] = []
   const line = (text: string) => write(`${text}\n`)
@@ -53,13 +60,17 @@ export function plainReporter({ write, hasColor, tailLines = 12 }: PlainOptions)
     on: (event: RunEvent) => {
       switch (event.type) {
         case 'stage-start':
+          pulses.set(event.stage, now())
           return row(
             'cyan',
             'run',
             event.attempt > 1 ? `${event.stage} (attempt ${event.attempt})` : event.stage,
           )
         case 'stage-output':
-          return keepTail(tails, event.stage, event.line, tailLines)
+          keepTail(tails, event.stage, event.line, tailLines)
+          if (now() - (pulses.get(event.stage) ?? 0) < PULSE_MS) return
+          pulses.set(event.stage, now())
+          return row('dim', '', `${event.stage}: ${event.line}`)
         case 'stage-wait':
           return row('yellow', 'wait', `${event.stage}: being made by ${event.holder}`)
         case 'stage-retry':
