@@ -53,18 +53,20 @@ export function readConfig(flags: Flags, stages: readonly string[] = []): Config
 export interface Terminal {
   readonly isInteractive: boolean
   readonly hasColor: boolean
-  readonly columns: number
 }
+
+const MIN_COLUMNS = 20
 
 /** A live view needs a terminal, and is of no use in CI logs. NO_COLOR and FORCE_COLOR as everywhere. */
 export function readTerminal(): Terminal {
   const { CI, NO_COLOR, FORCE_COLOR, TERM } = process.env
   const isTty = process.stdout.isTTY === true
   const isDumb = TERM === 'dumb'
+  // A terminal that says it has no columns cannot show a view that is drawn again and again.
+  const columns = process.stdout.columns || 0
   return {
-    isInteractive: isTty && !isDumb && !CI,
+    isInteractive: isTty && !isDumb && !CI && columns >= MIN_COLUMNS,
     hasColor: FORCE_COLOR ? FORCE_COLOR !== '0' : !NO_COLOR && isTty && !isDumb,
-    columns: process.stdout.columns ?? 80,
   }
 }
 

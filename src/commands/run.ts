@@ -60,8 +60,9 @@ export async function planCommand(stages: readonly string[], flags: RunFlags): P
 
 async function chooseReporter(flags: RunFlags): Promise<Reporter> {
   const write = (text: string) => void process.stdout.write(text)
-  const { hasColor } = readTerminal()
   if (flags.json) return jsonReporter(write)
+  const { hasColor, isInteractive } = readTerminal()
+  if (isInteractive) return (await import('../report/live.ts')).liveReporter({ write, hasColor })
   return plainReporter({ write, hasColor })
 }
 

@@ -123,7 +123,7 @@ function keepTail(tails: Map<string, string[]>, stage: string, text: string, lin
 }
 
 /** What went wrong with a stage: message, place, log and the last lines it printed. */
-function formatFailure(
+export function formatFailure(
   end: StageEnd,
   tail: readonly string[],
   paint: (style: Style, text: string) => string,

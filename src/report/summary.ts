@@ -14,7 +14,11 @@ const MAX_ROWS = 6
 /** @param latest path of the folder of links to outputs, from where the command was started */
 export function formatSummary(rows: readonly SummaryRow[], latest: string): string {
   const lines = rows.length > MAX_ROWS ? [] : rows.flatMap(formatRow)
-  return ['', ...lines, `outputs  ${latest}/<stage>    log  pilot log <stage>    why  pilot why <stage>`].join('\n')
+  return [
+    '',
+    ...lines,
+    `outputs  ${latest}/<stage>    log  pilot log <stage>    why  pilot why <stage>`,
+  ].join('\n')
 }
 
 function formatRow({ stage, text, paths }: SummaryRow): readonly string[] {
