@@ -119,6 +119,7 @@ function addReading(program: Command): void {
     .description('where the outputs of a stage are; --copy makes a writable copy')
     .argument('<stage>')
     .option('--copy <folder>', 'copy them into this new folder')
+    .option('--provenance', 'print how they were made, as an in-toto statement with SLSA provenance')
     .addOption(recipeOption())
     .addOption(jsonOption())
     .addHelpText('after', example('pilot out ppo-step --copy ./checkpoint'))
@@ -152,6 +153,23 @@ function addKeeping(program: Command): void {
     .addOption(jsonOption())
     .addHelpText('after', example('pilot gc --dry-run'))
     .action(async (flags) => exit(await (await import('./commands/gc.ts')).gcCommand(flags)))
+  program
+    .command('pin')
+    .description('keep what stages came to under a name, whatever gc finds; without a name: list the pins')
+    .argument('[name]')
+    .argument('[stages...]', 'default: all')
+    .addOption(recipeOption())
+    .addHelpText('after', example('pilot pin accepted-2026-12 evaluate'))
+    .action(async (name, stages, flags) =>
+      exit(await (await import('./commands/pin.ts')).pinCommand(name, stages, flags)),
+    )
+  program
+    .command('unpin')
+    .description('let gc have what was pinned under a name')
+    .argument('<name>')
+    .addOption(recipeOption())
+    .addHelpText('after', example('pilot unpin accepted-2026-12'))
+    .action(async (name, flags) => exit(await (await import('./commands/pin.ts')).unpinCommand(name, flags)))
   program
     .command('init')
     .description('start a pipeline in this folder; never overwrites a file')

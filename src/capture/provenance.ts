@@ -7,7 +7,7 @@ import type { ActionResult } from '../model/result.ts'
 export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1'
 export const PREDICATE_TYPE = 'https://slsa.dev/provenance/v1'
 /** Says how externalParameters and internalParameters are to be read; a new form gets a new name. */
-export const BUILD_TYPE = 'https://www.npmjs.com/package/hessian-pilot#stage-v1'
+export const BUILD_TYPE = 'urn:hessian-pilot:stage:v1'
 
 export interface ResourceDescriptor {
   readonly name: string

@@ -1,7 +1,7 @@
 // pilot lock: runs what the pipeline declares to write its locks, one after another.
 
-import { spawn } from 'node:child_process'
 import { dirname } from 'node:path'
+import { execa } from 'execa'
 import { type Flags, readConfig } from '../config.ts'
 import { findPipeline, loadPipeline } from '../declare/load.ts'
 import { EXIT_CODES, PilotError } from '../model/error.ts'
@@ -21,7 +21,9 @@ export async function lockCommand(
   let exit: number = EXIT_CODES.ok
   for (const name of chosen) {
     const argv = (locks[name] ?? []).map((word) => (word === '{node}' ? process.execPath : word))
-    const code = await runToEnd([...argv, ...(flags.check ? ['--check'] : [])], dirname(path))
+    const [program = '', ...rest] = [...argv, ...(flags.check ? ['--check'] : [])]
+    const options = { cwd: dirname(path), stdio: ['ignore', 'inherit', 'inherit'], reject: false } as const
+    const { exitCode: code = 1 } = await execa(program, rest, options)
     print(code === 0 ? `${name}: ${flags.check ? 'up to date' : 'written'}` : `${name}: failed with ${code}`)
     if (code !== 0) exit = EXIT_CODES.stage
   }
@@ -37,13 +39,5 @@ function checkName(name: string, locks: Readonly<Record<string, readonly string[
     what: `the pipeline declares no lock "${name}"${didYouMean(name, Object.keys(locks))}`,
     where,
     hint: `it declares: ${Object.keys(locks).join(', ') || 'none'}`,
-  })
-}
-
-function runToEnd([program = '', ...rest]: readonly string[], cwd: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, rest, { cwd, stdio: ['ignore', 'inherit', 'inherit'] })
-    child.on('error', reject)
-    child.on('close', (code, signal) => resolve(code ?? (signal === null ? 1 : 128)))
   })
 }

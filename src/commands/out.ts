@@ -2,15 +2,22 @@
 
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { toStatement } from '../capture/provenance.ts'
 import type { Flags } from '../config.ts'
 import { PilotError } from '../model/error.ts'
 import { findStage } from '../plan/graph.ts'
 import { openSession, print } from './session.ts'
 
-export async function outCommand(
-  name: string,
-  flags: Flags & { readonly copy?: string | undefined; readonly json?: boolean | undefined },
-): Promise<number> {
+interface OutFlags extends Flags {
+  readonly copy?: string | undefined
+  readonly provenance?: boolean | undefined
+  readonly json?: boolean | undefined
+}
+
+/** Who vouches for a statement made here: pilot on this machine, which nobody has signed for. */
+const BUILDER = 'urn:hessian-pilot:local'
+
+export async function outCommand(name: string, flags: OutFlags): Promise<number> {
   using session = await openSession(flags)
   const { project } = session
   findStage(project.graph, name)
@@ -24,6 +31,11 @@ export async function outCommand(
       what: `nothing is kept of stage "${name}" here`,
       hint: `bring it about: pilot run --to ${name}`,
     })
+  }
+  if (flags.provenance) {
+    const made = project.store.readResult(result.key)
+    if (made) print(JSON.stringify(toStatement(made, BUILDER), null, 2))
+    return 0
   }
   if (flags.copy !== undefined) {
     await copyOut(project.store, result.tree, resolve(flags.copy))

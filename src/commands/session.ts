@@ -23,7 +23,7 @@ export async function openSession(
   return { project, runId, now, [Symbol.dispose]: () => project[Symbol.dispose]() }
 }
 
-export function warnOnStderr(code: string, message: string): void {
+function warnOnStderr(code: string, message: string): void {
   process.stderr.write(`warning[${code}]: ${message}\n`)
 }
 

@@ -5,22 +5,10 @@ import { hash } from 'node:crypto'
 /** sha256 of some bytes, 64 lowercase hex digits. Branded so that a name or a path is never taken for one. */
 export type Digest = string & { readonly __brand: 'Digest' }
 
-const HEX64 = /^[0-9a-f]{64}$/
-
 /** sha256 of a string's UTF-8 bytes or of a buffer. */
 export function digestOf(content: string | Uint8Array): Digest {
   // `hash` answers a plain string; the brand is what this function adds.
   return hash('sha256', content, 'hex') as Digest
-}
-
-export function isDigest(text: string): text is Digest {
-  return HEX64.test(text)
-}
-
-/** @throws TypeError when `text` is not 64 lowercase hex digits. */
-export function parseDigest(text: string): Digest {
-  if (!isDigest(text)) throw new TypeError(`"${text}" is not a sha256 digest (64 lowercase hex digits)`)
-  return text
 }
 
 /** The first 12 hex digits: enough for people, never used as a key. */

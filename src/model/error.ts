@@ -66,12 +66,6 @@ function causeOf(error: Error): string | undefined {
   return error.cause instanceof Error ? error.cause.message : undefined
 }
 
-/** Wraps what is thrown by a foreign call so that the reader learns what was being done.
- *  A PilotError passes through as it is. */
-export function toPilotError(error: unknown, facts: ErrorFacts): PilotError {
-  return error instanceof PilotError ? error : new PilotError({ ...facts, cause: error })
-}
-
 /** Marks the end of a switch over a union: the compiler refuses a forgotten member. */
 export function assertNever(value: never): never {
   throw new TypeError(`unexpected ${JSON.stringify(value)}`)

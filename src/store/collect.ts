@@ -17,7 +17,7 @@ import { clearAway, collectFolders, collectLogs, collectStrays, forgetHistory } 
 import { findRoots, type Roots } from './local/roots.ts'
 import { type LocalParts, partsOf } from './local.ts'
 
-export type { CollectOptions, CollectReason, CollectRow } from './local/gc.ts'
+export type { CollectRow } from './local/gc.ts'
 
 export interface CollectReport {
   readonly removed: readonly CollectRow[]

@@ -71,11 +71,6 @@ export function lockPath(layout: Layout, owner: string): string {
   return `${layout.locks}/${owner}.db`
 }
 
-/** Owner of a file in `locks/`, or undefined for the files SQLite puts beside one. */
-export function ownerOf(lockFile: string): string | undefined {
-  return lockFile.endsWith('.db') ? lockFile.slice(0, -3) : undefined
-}
-
 /** Held while a corrupt index is replaced. Not named as an owner's lock: it stays. */
 export function repairLockPath(layout: Layout): string {
   return `${layout.locks}/repair`

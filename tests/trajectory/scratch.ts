@@ -26,11 +26,6 @@ export async function allFaults(path: string): Promise<Fault[]> {
   return await Array.fromAsync(checkTrajectories(path, { all: true }))
 }
 
-/** Every fault of a file with this content, as `rule line path`. */
-export async function faultsOf(content: string | Uint8Array): Promise<string[]> {
-  return (await allFaults(scratchFile(content))).map(formatShort)
-}
-
 /** `rule line path` */
 export function formatShort({ rule, line, path }: Pick<Fault, 'rule' | 'line' | 'path'>): string {
   return `${rule} ${line} ${path ?? 'null'}`
