@@ -7,7 +7,8 @@ export default {
   forbidden: [
     {
       name: 'phases-are-strangers',
-      comment: 'A phase that knows another cannot be replaced or tested without it; the conductor joins them.',
+      comment:
+        'A phase that knows another cannot be replaced or tested without it; the conductor joins them.',
       severity: 'error',
       from: { path: PHASES },
       to: { path: PHASES, pathNot: '^src/$1/' },

@@ -7,7 +7,10 @@ export default defineConfig({
   test: {
     testTimeout: 120_000,
     projects: [
-      { extends: true, test: { name: 'unit', include: ['tests/{unit,contract,property,trajectory}/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: { name: 'unit', include: ['tests/{unit,contract,property,trajectory}/**/*.test.ts'] },
+      },
       { extends: true, test: { name: 'e2e', include: ['tests/{e2e,crash}/**/*.test.ts'] } },
       { extends: true, test: { name: 'pilot', include: ['tests/pilot/**/*.test.ts'], testTimeout: 900_000 } },
     ],

@@ -6,22 +6,25 @@ var have = process.versions.node.split('.').map(Number)
 
 if (have[0] < needed[0] || (have[0] === needed[0] && have[1] < needed[1])) {
   process.stderr.write(
-    'pilot needs Node.js ' + needed.join('.') + ' or newer; this is ' + process.version +
+    'pilot needs Node.js ' +
+      needed.join('.') +
+      ' or newer; this is ' +
+      process.version +
       '. Install one for this project with: npm install --save-dev node@24\n',
   )
   process.exitCode = 3
 } else {
   import('node:module')
-    .then(function (module) {
+    .then((module) => {
       module.enableCompileCache()
       return import('node:fs')
     })
-    .then(function (fs) {
+    .then((fs) => {
       // The checkout runs its sources; the package holds what they were compiled to.
       var source = new URL('../src/cli.ts', import.meta.url)
       return import(fs.existsSync(source) ? source.href : new URL('../dist/src/cli.js', import.meta.url).href)
     })
-    .catch(function (error) {
+    .catch((error) => {
       process.stderr.write(String((error && error.stack) || error) + '\n')
       process.exitCode = 4
     })

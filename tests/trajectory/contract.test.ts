@@ -10,7 +10,7 @@ import {
 } from '../../trajectory/index.ts'
 import { readJson } from '../../trajectory/json-reader.ts'
 import { casePath, EXPECTED, type Expected } from './cases.ts'
-import { allFaults, formatShort } from './scratch.ts'
+import { allFaults, formatShort } from './faults.ts'
 
 /** Rules that a record that is already parsed cannot break: they are of the text or of the whole file. */
 const OF_TEXT = /^(?:file|json|episode_id|group)\./
