@@ -27,7 +27,10 @@ const recipe = z.strictObject({
 export default definePipeline({
   recipe,
   defaultRecipe: 'calculator',
-  locks: { calculator: ['{node}', 'stages/python/lock.ts', 'locks/calculator'] },
+  locks: {
+    calculator: ['{node}', 'stages/python/lock.ts', 'locks/calculator'],
+    tools: ['{node}', 'stages/python/lock.ts', 'locks/tools'],
+  },
   stages: (recipe) => {
     const python = sourceTree('stages/python')
     const lib = sourceTree('stages/lib')
