@@ -2,7 +2,8 @@
 `python -m pilot_rl.evaluate --params FILE --baseline DIR --adapted DIR --questions DIR --reload FILE --out FILE`.
 
 The difference is taken question by question and its interval by resampling questions: samples of one question are
-not independent. "No measurable change" is a verdict like the others. A failed rollout is counted apart and is in no mean.
+not independent. "No measurable change" is a verdict like the others. A failed rollout is counted apart and is in
+no mean.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def require_disjoint(folder: Path) -> None:
 
 
 def compare(baseline: Sequence[Json], adapted: Sequence[Json], params: Params) -> Json:
-    """Paired differences and their interval. Raises SystemExit where the tasks are not the same, or none is scored in both."""
+    """Paired differences and their interval. Raises SystemExit where tasks differ, or none is scored in both."""
     if [[row[name] for name in MATCHED] for row in baseline] != [[row[name] for name in MATCHED] for row in adapted]:
         raise SystemExit("baseline and adapted were not evaluated on the same tasks, samples and seeds")
     pairs: dict[str, list[tuple[float, float]]] = {}
@@ -96,7 +97,11 @@ def compare(baseline: Sequence[Json], adapted: Sequence[Json], params: Params) -
         "pairs": int(sums[:, 1].sum()),
         "unpaired": len(baseline) - int(sums[:, 1].sum()),
         "by_question": [
-            {"task_id": task, "baseline": float(np.mean([b for b, _ in group])), "adapted": float(np.mean([a for _, a in group]))}
+            {
+                "task_id": task,
+                "baseline": float(np.mean([b for b, _ in group])),
+                "adapted": float(np.mean([a for _, a in group])),
+            }
             for task, group in sorted(pairs.items())
         ],
     }

@@ -150,4 +150,3 @@ def _free_port() -> int:
 
 def _script(name: str) -> str:
     return str(Path(sys.executable).parent / name)
-

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, get_type_hints
 
 from pilot_rl.records import read_json
 
-T = TypeVar("T")
 
-
-def read_params(path: Path, kind: type[T]) -> T:
+def read_params[T](path: Path, kind: type[T]) -> T:
     """The parameters of a file. Raises ValueError naming what is unknown, missing or of another type."""
     value = read_json(path)
     if not isinstance(value, dict):
@@ -20,7 +18,9 @@ def read_params(path: Path, kind: type[T]) -> T:
     names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
     unknown, missing = sorted(set(value) - names), sorted(names - set(value))
     if unknown or missing:
-        raise ValueError(f"{path.name}: unknown: {', '.join(unknown) or 'none'}; missing: {', '.join(missing) or 'none'}")
+        raise ValueError(
+            f"{path.name}: unknown: {', '.join(unknown) or 'none'}; missing: {', '.join(missing) or 'none'}"
+        )
     return kind(**{name: _check(path.name, name, value[name], hints[name]) for name in sorted(names)})
 
 

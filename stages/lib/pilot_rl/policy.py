@@ -106,7 +106,8 @@ class Policy:
     def score_one(self, tokens: list[int]) -> NDArray[np.float32]:
         """Log-probabilities [context, vocabulary] after each position of one padded sequence."""
         scored = _log_probs(self.config, self.params, pad(tokens, self.config.context)[None])
-        return np.asarray(scored, np.float32)[0]
+        row: NDArray[np.float32] = np.asarray(scored, np.float32)[0]
+        return row
 
 
 def pad(tokens: list[int], length: int) -> NDArray[np.int32]:

@@ -74,7 +74,7 @@ def update(
 
         (loss, parts), gradients = jax.value_and_grad(loss_of, has_aux=True)(current)
         changes, state = optimizer.update(gradients, state, current)
-        measured = {**parts, "loss": loss, "gradient_norm": optax.global_norm(gradients)}
+        measured = {**parts, "loss": loss, "gradient_norm": optax.tree.norm(gradients)}
         return optax.apply_updates(current, changes), state, measured
 
     state = optimizer.init(params)

@@ -1,5 +1,6 @@
 """Takes one PPO step through the real gateway:
-`python -m pilot_rl.ppo_step --params FILE --base DIR --questions DIR --upstream DIR --out DIR --record DIR --metrics FILE`.
+`python -m pilot_rl.ppo_step --params FILE --base DIR --questions DIR --upstream DIR --out DIR --record DIR
+--metrics FILE`.
 
 The record holds what happened (raw events, states, the sampler's own log, the rows trained on, the configuration);
 the checkpoint in --out holds what came of it, and is a function of base, questions and parameters alone.
@@ -90,7 +91,11 @@ def main() -> None:
         )
     require_one_policy(rows, base.revision)
     metrics = train_once(base, rows, params, args.out, record)
-    metrics |= {"groups": len(groups), "rows": len(rows), "failures": sum_by(map(asdict, failures), "kind", FAILURE_KINDS)}
+    metrics |= {
+        "groups": len(groups),
+        "rows": len(rows),
+        "failures": sum_by(map(asdict, failures), "kind", FAILURE_KINDS),
+    }
     write_json(args.metrics, metrics)
     write_json(record / "status.json", {"status": "succeeded"})
     print(metrics["summary"])
@@ -111,7 +116,9 @@ def capture(base: Policy, tasks: Sequence[Task], params: Params, record: Path) -
     limits = Limits(params.turns, params.max_tokens, params.timeout_seconds)
     sampler = Sampler(base, "policy", record / "sampler.jsonl")
     try:
-        with open_gateway(record / "gateway", endpoint=sampler.endpoint, version=VERSION, workers=params.workers) as gateway:
+        with open_gateway(
+            record / "gateway", endpoint=sampler.endpoint, version=VERSION, workers=params.workers
+        ) as gateway:
             return run_rollouts(gateway, tasks, limits, is_train=True, say=say)
     finally:
         sampler.close()

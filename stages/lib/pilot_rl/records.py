@@ -20,9 +20,7 @@ Json = dict[str, Any]
 
 def canonical(value: object) -> bytes:
     """The one byte form of a JSON value. Raises ValueError on NaN and infinities."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    ).encode()
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def write_json(path: Path, value: object) -> None:

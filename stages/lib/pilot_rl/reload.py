@@ -26,7 +26,9 @@ def main() -> None:
         raise SystemExit(f"the checkpoint is {adapted.revision}, the record is of {expected['policy_revision']}")
     got = sha256(np.asarray(logits_of(adapted.config, adapted.params, probe_tokens(adapted.config))).tobytes())
     if got != expected["logits_sha256"]:
-        raise SystemExit(f"logits on the probe differ after the reload: sha256 {got}, before {expected['logits_sha256']}")
+        raise SystemExit(
+            f"logits on the probe differ after the reload: sha256 {got}, before {expected['logits_sha256']}"
+        )
     rescored = rescore(load_policy(args.base), args.record)
     summary = (
         f"reloaded {adapted.revision[:12]}: logits bitwise equal, {rescored['tokens']} captured tokens scored again, "
@@ -45,7 +47,9 @@ def rescore(behaviour: Policy, record: Path) -> Json:
             continue
         call = to_call(event["data"])
         if call.policy_revision != behaviour.revision:
-            raise SystemExit(f"call {call.request_id} was sampled by {call.policy_revision}, not by {behaviour.revision}")
+            raise SystemExit(
+                f"call {call.request_id} was sampled by {call.policy_revision}, not by {behaviour.revision}"
+            )
         calls += 1
         for i, token in enumerate(call.response):
             context = call.prompt + call.response[:i]

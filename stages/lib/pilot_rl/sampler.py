@@ -36,7 +36,9 @@ class Sampled:
     finish_reason: str
 
 
-def sample(policy: Policy, prompt: list[int], *, question: str, seed: int, turn: int, temperature: float, limit: int) -> Sampled:
+def sample(
+    policy: Policy, prompt: list[int], *, question: str, seed: int, turn: int, temperature: float, limit: int
+) -> Sampled:
     """Samples one turn by Gumbel argmax, or greedily at temperature 0."""
     tokens: list[int] = []
     log_probs: list[float] = []
@@ -75,6 +77,7 @@ class Sampler:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
+        """Starts to serve, with the policy compiled."""
         self.policy.score_one([0])
         self._log = self.log_path.open("ab")
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -84,9 +87,11 @@ class Sampler:
 
     @property
     def endpoint(self) -> str:
+        """Base URL of the API."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def close(self) -> None:
+        """Stops serving; `calls` is complete from then on."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -156,7 +161,7 @@ def _completion(request_id: str, model: str, revision: str, prompt: list[int], s
         call = {"id": "call" + request_id.removeprefix("chatcmpl"), "type": "function", "function": function}
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
         _require_round_trip(message, sampled.tokens)
-    content = [
+    content: list[Json] = [
         {"token": decode([token]) or "<|end|>", "logprob": log_prob, "bytes": None, "top_logprobs": []}
         for token, log_prob in zip(sampled.tokens, sampled.log_probs, strict=True)
     ]

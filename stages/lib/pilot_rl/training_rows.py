@@ -32,7 +32,9 @@ def to_row(episode: Episode) -> Row:
         if call.prompt[: len(tokens)] != tokens:
             raise ValueError(f"call {i} of rollout {episode.task.rollout_id} does not extend the one before it")
         if len(call.response) != len(call.log_probs):
-            raise ValueError(f"call {i} of rollout {episode.task.rollout_id}: tokens and log-probabilities differ in number")
+            raise ValueError(
+                f"call {i} of rollout {episode.task.rollout_id}: tokens and log-probabilities differ in number"
+            )
         added = len(call.prompt) - len(tokens)
         tokens = call.prompt + call.response
         mask += [0] * added + [1] * len(call.response)

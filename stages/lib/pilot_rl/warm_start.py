@@ -29,7 +29,8 @@ def warm_start(
     tokens = np.stack([e.tokens for e in episodes])
     masks = np.stack([e.mask for e in episodes])
     optimizer = optax.chain(
-        optax.clip_by_global_norm(1.0), optax.adam(optax.warmup_cosine_decay_schedule(0.0, learning_rate, steps // 10, steps))
+        optax.clip_by_global_norm(1.0),
+        optax.adam(optax.warmup_cosine_decay_schedule(0.0, learning_rate, steps // 10, steps)),
     )
 
     def loss_of(params: Params, x: jax.Array, mask: jax.Array) -> jax.Array:
@@ -38,7 +39,9 @@ def warm_start(
         return -(picked * mask[:, 1:]).sum() / mask[:, 1:].sum()
 
     @jax.jit
-    def step(params: Params, state: optax.OptState, x: jax.Array, mask: jax.Array) -> tuple[Params, optax.OptState, jax.Array]:
+    def step(
+        params: Params, state: optax.OptState, x: jax.Array, mask: jax.Array
+    ) -> tuple[Params, optax.OptState, jax.Array]:
         loss, gradients = jax.value_and_grad(loss_of)(params, x, mask)
         updates, state = optimizer.update(gradients, state, params)
         return optax.apply_updates(params, updates), state, loss
