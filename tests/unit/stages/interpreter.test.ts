@@ -81,8 +81,8 @@ test('a pyenv shim that exits with 127 is passed over for the version behind it'
 
 test('the newest patch is taken, by number and not by text', () => {
   using scratch = createScratch()
-  putInterpreter(scratch, 'home/.pyenv/versions/9.9.9/bin/python3', '9.9.9')
-  putInterpreter(scratch, 'home/.pyenv/versions/9.9.10/bin/python3', '9.9.10')
+  for (const version of ['9.9.1', '9.9.9', '9.9.10'])
+    putInterpreter(scratch, `home/.pyenv/versions/${version}/bin/python3`, version)
 
   expect(search(scratch).interpreter?.version).toBe('9.9.10')
 })
