@@ -84,11 +84,13 @@ test('a commit is checked out as it is, whatever line ends the user has set', ()
   expect(readAbout(scratch)).toEqual({ kind: 'git', url, commit: commits[1], tree, files: 3 })
 })
 
-test('a commit that no branch points at is found', () => {
+test('a commit that no branch points at is found, also where the server gives no single commits', () => {
   using scratch = createScratch()
   const { url, commits } = createRepository(scratch)
+  // The first protocol of git serves advertised commits alone.
+  const old = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'protocol.version', GIT_CONFIG_VALUE_0: '0' }
 
-  const { code } = checkOut(scratch, { kind: 'git', url, commit: commits[0] })
+  const { code } = checkOut(scratch, { kind: 'git', url, commit: commits[0] }, old)
 
   expect(code).toBe(0)
   expect(readdirSync(scratch.path('out/source')).sort()).toEqual(['dos.txt', 'run.sh'])
