@@ -19,11 +19,12 @@ export const baseParams = z.strictObject({
  *  split into training, held-out and retention sets. The sha256 of its manifest is its policy revision. */
 export const base = defineStage({
   name: 'base',
+  folder: import.meta.dirname,
   params: baseParams,
   inputs: PYTHON_INPUTS,
   outputs: { policy: tree('policy'), questions: tree('questions'), report: file('report.json') },
   run: (context) =>
-    pythonArgv(context, 'pilot_rl.base', {
+    pythonArgv(context, 'base.py', {
       params: jsonArgument(context.params),
       out: context.outputs.policy,
       questions: context.outputs.questions,

@@ -16,11 +16,12 @@ export const evaluationParams = z.strictObject({
 /** One policy on the held-out questions. Used for baseline and adapted with the same parameters: their budgets match. */
 export const evaluatePolicy = defineStage({
   name: 'evaluate-policy',
+  folder: import.meta.dirname,
   params: evaluationParams,
   inputs: { ...PYTHON_INPUTS, upstream: tree(), policy: tree(), questions: tree() },
   outputs: { record: tree('record') },
   run: (context) =>
-    pythonArgv(context, 'pilot_rl.rollout_eval', {
+    pythonArgv(context, 'evaluate_policy.py', {
       params: jsonArgument(context.params),
       policy: context.inputs.policy,
       questions: context.inputs.questions,
@@ -50,6 +51,7 @@ export const evaluateParams = z.strictObject({
 /** Paired differences of the two evaluations, with a bootstrap interval by question, and the verdict. */
 export const evaluate = defineStage({
   name: 'evaluate',
+  folder: import.meta.dirname,
   params: evaluateParams,
   inputs: {
     ...PYTHON_INPUTS,
@@ -61,7 +63,7 @@ export const evaluate = defineStage({
   },
   outputs: { verdict: json('verdict.json', verdict) },
   run: (context) =>
-    pythonArgv(context, 'pilot_rl.evaluate', {
+    pythonArgv(context, 'evaluate.py', {
       params: jsonArgument(context.params),
       baseline: context.inputs.baseline,
       adapted: context.inputs.adapted,

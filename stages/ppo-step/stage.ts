@@ -23,11 +23,12 @@ export const ppoStepParams = z.strictObject({
  *  its event endpoint. `record` keeps what happened, raw; `policy` is a function of base, questions and parameters. */
 export const ppoStep = defineStage({
   name: 'ppo-step',
+  folder: import.meta.dirname,
   params: ppoStepParams,
   inputs: { ...PYTHON_INPUTS, upstream: tree(), policy: tree(), questions: tree() },
   outputs: { policy: tree('policy'), record: tree('record'), metrics: file('metrics.json') },
   run: (context) =>
-    pythonArgv(context, 'pilot_rl.ppo_step', {
+    pythonArgv(context, 'ppo_step.py', {
       params: jsonArgument(context.params),
       base: context.inputs.policy,
       questions: context.inputs.questions,

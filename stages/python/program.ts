@@ -18,17 +18,18 @@ export const PYTHON_ENV = { pass: PYTHON }
 
 interface Paths {
   readonly node: string
+  readonly src: string
   readonly inputs: { readonly environment: string; readonly python: string; readonly lib: string }
 }
 
-/** argv that runs a module of the library: `python -m <module> --<name> <value>…`. */
+/** argv that runs a program of the stage's own folder: `python <program> --<name> <value>…`. */
 export function pythonArgv(
-  { node, inputs }: Paths,
-  module: string,
+  { node, src, inputs }: Paths,
+  program: string,
   flags: Readonly<Record<string, string>>,
 ): readonly string[] {
   const words = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
-  return [node, `${inputs.python}/launch.ts`, inputs.environment, inputs.lib, '-m', module, ...words]
+  return [node, `${inputs.python}/launch.ts`, inputs.environment, inputs.lib, `${src}/${program}`, ...words]
 }
 
 /** A flag's value that the launcher turns into the path of a file with this JSON. */

@@ -5,10 +5,11 @@ import { PYTHON_ENV, PYTHON_INPUTS, pythonArgv } from '../python/program.ts'
  *  token is scored again with the behaviour policy. */
 export const reload = defineStage({
   name: 'reload',
+  folder: import.meta.dirname,
   inputs: { ...PYTHON_INPUTS, policy: tree(), behaviour: tree(), record: tree() },
   outputs: { report: file('report.json') },
   run: (context) =>
-    pythonArgv(context, 'pilot_rl.reload', {
+    pythonArgv(context, 'reload.py', {
       checkpoint: context.inputs.policy,
       base: context.inputs.behaviour,
       record: context.inputs.record,

@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-
-from pilot_rl.evaluate import Params, compare
+from evaluate import Params, compare
 
 PARAMS = Params(seed=1, resamples=2000, confidence=0.95)
 

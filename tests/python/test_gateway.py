@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ppo_step import complete_groups
+from training_rows import to_row
 
 from pilot_rl.gateway import open_gateway
 from pilot_rl.policy import Config, Policy, init_params
-from pilot_rl.ppo_step import complete_groups
 from pilot_rl.questions import make_question
 from pilot_rl.records import read_lines
 from pilot_rl.rollouts import Episode, Failure, Limits, Task, judge, run_rollouts
 from pilot_rl.sampler import Sampler
-from pilot_rl.training_rows import to_row
 
 CONFIG = Config(context=64, width=16, layers=1, heads=2)
 POLICY = Policy(CONFIG, init_params(CONFIG, 1), "fixture-revision")

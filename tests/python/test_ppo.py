@@ -6,12 +6,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from ppo import policy_loss, token_log_probs, update
+from training_rows import Batch, Row, to_batch, to_row
 
 from pilot_rl.policy import Config, init_params
-from pilot_rl.ppo import policy_loss, token_log_probs, update
 from pilot_rl.questions import make_question
 from pilot_rl.rollouts import Call, Episode, Task
-from pilot_rl.training_rows import Batch, Row, to_batch, to_row
 
 CONFIG = Config(context=32, width=16, layers=1, heads=2)
 PARAMS = init_params(CONFIG, 3)

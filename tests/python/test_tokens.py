@@ -2,7 +2,8 @@
 
 import json
 
-from pilot_rl.demonstrations import demonstrate
+from demonstrations import demonstrate
+
 from pilot_rl.questions import make_question
 from pilot_rl.tokenizer import BYTES, END, encode, parse_tool_call, render
 

@@ -65,6 +65,16 @@ def sha256_files(root: Path, pattern: str = "*") -> dict[str, str]:
     return {p.relative_to(root).as_posix(): sha256_file(p) for p in files}
 
 
+def describe_sources(upstream: Path, stage: Path) -> Json:
+    """Hashes of what ran: the upstream source, and the pilot's own, of the stage and of this library."""
+    return {
+        "upstream": sha256(canonical(sha256_files(upstream))),
+        "upstream_files": sha256_files(upstream, "*.py"),
+        "stage": sha256_files(stage, "*.py"),
+        "pilot_rl": sha256_files(Path(__file__).parent, "*.py"),
+    }
+
+
 def describe_environment() -> Json:
     """Interpreter, platform, distributions and the variables that steer the numerics. No host name, no path."""
     return {

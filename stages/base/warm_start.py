@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from demonstrations import demonstrate
 
-from pilot_rl.demonstrations import demonstrate
 from pilot_rl.policy import Config, Params, forward, init_params
 from pilot_rl.questions import Question
 

@@ -1,5 +1,5 @@
 """Evaluates one policy on the held-out questions, through the same gateway and with the same budgets as training:
-`python -m pilot_rl.rollout_eval --params FILE --policy DIR --questions DIR --upstream DIR --out DIR`.
+`python evaluate_policy.py --params FILE --policy DIR --questions DIR --upstream DIR --out DIR`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pathlib import Path
 from pilot_rl.gateway import open_gateway
 from pilot_rl.params import read_params
 from pilot_rl.policy import load_policy
-from pilot_rl.ppo_step import describe_sources, say
 from pilot_rl.process import adopt_orphans, exit_on_signals
 from pilot_rl.questions import Question, from_json
-from pilot_rl.records import Json, describe_environment, read_json, sum_by, write_json, write_lines
+from pilot_rl.records import Json, describe_environment, describe_sources, read_json, sum_by, write_json, write_lines
 from pilot_rl.rollouts import FAILURE_KINDS, Episode, Limits, Rollout, Task, judge, run_rollouts
 from pilot_rl.sampler import Sampler
 
@@ -52,7 +51,7 @@ def main() -> None:
     sampler = Sampler(policy, "policy", out / "sampler.jsonl")
     try:
         with open_gateway(out / "gateway", endpoint=sampler.endpoint, version=0, workers=params.workers) as gateway:
-            rollouts = run_rollouts(gateway, to_tasks(held_out, params), limits, is_train=False, say=say)
+            rollouts = run_rollouts(gateway, to_tasks(held_out, params), limits, is_train=False, say=print)
     finally:
         sampler.close()
     results = [to_result(rollout) for rollout in rollouts]
@@ -65,7 +64,7 @@ def main() -> None:
         {
             "policy_revision": policy.revision,
             "params": asdict(params),
-            "sources": describe_sources(args.upstream),
+            "sources": describe_sources(args.upstream, Path(__file__).parent),
             "environment": describe_environment(),
             "failures": sum_by((row for row in results if row["kind"]), "kind", FAILURE_KINDS),
             "seconds": round(time.monotonic() - began, 3),

@@ -1,4 +1,4 @@
-"""Makes the frozen baseline: `python -m pilot_rl.base --params FILE --out DIR --questions DIR --report FILE`."""
+"""Makes the frozen baseline: `python base.py --params FILE --out DIR --questions DIR --report FILE`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from warm_start import warm_start
+
 from pilot_rl.params import read_params
 from pilot_rl.policy import Config, save_policy
 from pilot_rl.questions import shared_questions, split_questions, to_json
 from pilot_rl.records import describe_environment, write_json
-from pilot_rl.warm_start import warm_start
 
 
 @dataclass(frozen=True)

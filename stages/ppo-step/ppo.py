@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from training_rows import Batch
 
 from pilot_rl.policy import Config, Params, forward
-from pilot_rl.training_rows import Batch
 
 Metrics = dict[str, float]
 

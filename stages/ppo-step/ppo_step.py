@@ -1,5 +1,5 @@
 """Takes one PPO step through the real gateway:
-`python -m pilot_rl.ppo_step --params FILE --base DIR --questions DIR --upstream DIR --out DIR --record DIR
+`python ppo_step.py --params FILE --base DIR --questions DIR --upstream DIR --out DIR --record DIR
 --metrics FILE`.
 
 The record holds what happened (raw events, states, the sampler's own log, the rows trained on, the configuration);
@@ -9,7 +9,6 @@ the checkpoint in --out holds what came of it, and is a function of base, questi
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import time
 from collections import Counter
@@ -17,7 +16,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pilot_rl import ppo
+import ppo
+from training_rows import Row, to_batch, to_json, to_row
+
 from pilot_rl.gateway import open_gateway
 from pilot_rl.params import read_params
 from pilot_rl.policy import Policy, load_policy, logits_of, probe_tokens, save_policy
@@ -26,16 +27,15 @@ from pilot_rl.questions import Question, from_json
 from pilot_rl.records import (
     Json,
     describe_environment,
+    describe_sources,
     read_json,
     sha256,
-    sha256_files,
     sum_by,
     write_json,
     write_lines,
 )
 from pilot_rl.rollouts import FAILURE_KINDS, Episode, Failure, Limits, Rollout, Task, judge, run_rollouts
 from pilot_rl.sampler import Sampler
-from pilot_rl.training_rows import Row, to_batch, to_json, to_row
 
 VERSION = 0
 """Policy version of the behaviour policy; the updated one is the next."""
@@ -72,7 +72,7 @@ def main() -> None:
     record.mkdir(parents=True, exist_ok=True)
     write_json(record / "config.json", asdict(params))
     write_json(record / "environment.json", describe_environment())
-    write_json(record / "sources.json", describe_sources(args.upstream))
+    write_json(record / "sources.json", describe_sources(args.upstream, Path(__file__).parent))
     write_json(record / "status.json", {"status": "running"})
 
     base = load_policy(args.base)
@@ -119,7 +119,7 @@ def capture(base: Policy, tasks: Sequence[Task], params: Params, record: Path) -
         with open_gateway(
             record / "gateway", endpoint=sampler.endpoint, version=VERSION, workers=params.workers
         ) as gateway:
-            return run_rollouts(gateway, tasks, limits, is_train=True, say=say)
+            return run_rollouts(gateway, tasks, limits, is_train=True, say=print)
     finally:
         sampler.close()
 
@@ -194,21 +194,6 @@ def save_record(record: Path, rollouts: Sequence[Rollout], rows: Sequence[Row], 
             for failure in failures
         ),
     )
-
-
-def describe_sources(upstream: Path) -> Json:
-    """Hashes of what ran: the upstream source and the pilot's own."""
-    own = Path(__file__).parent
-    return {
-        "upstream": sha256(json.dumps(sha256_files(upstream), sort_keys=True).encode()),
-        "upstream_files": sha256_files(upstream, "*.py"),
-        "pilot_rl": sha256_files(own, "*.py"),
-    }
-
-
-def say(text: str) -> None:
-    """One line of progress."""
-    print(text, flush=True)
 
 
 if __name__ == "__main__":

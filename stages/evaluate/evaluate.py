@@ -1,5 +1,5 @@
 """Compares two evaluations of the same tasks:
-`python -m pilot_rl.evaluate --params FILE --baseline DIR --adapted DIR --questions DIR --reload FILE --out FILE`.
+`python evaluate.py --params FILE --baseline DIR --adapted DIR --questions DIR --reload FILE --out FILE`.
 
 The difference is taken question by question and its interval by resampling questions: samples of one question are
 not independent. "No measurable change" is a verdict like the others. A failed rollout is counted apart and is in

@@ -1,5 +1,5 @@
 """Loads the checkpoint in a fresh process and holds it, and every captured token, against the record:
-`python -m pilot_rl.reload --checkpoint DIR --base DIR --record DIR --out FILE`.
+`python reload.py --checkpoint DIR --base DIR --record DIR --out FILE`.
 """
 
 from __future__ import annotations
