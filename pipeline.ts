@@ -32,14 +32,14 @@ export default definePipeline({
     tools: ['{node}', 'stages/python/lock.ts', 'locks/tools'],
   },
   stages: (recipe) => {
-    const python = sourceTree('stages/python')
+    const launcher = sourceTree('stages/launcher')
     const lib = sourceTree('stages/lib')
-    const upstream = checkout({ params: recipe.source, inputs: { python } })
+    const upstream = checkout({ params: recipe.source, inputs: { launcher } })
     const locked = sync({
       params: { python: recipe.python },
-      inputs: { lock: sourceFile(recipe.lock), tools: sourceTree('locks/tools'), python },
+      inputs: { lock: sourceFile(recipe.lock), tools: sourceTree('locks/tools'), launcher },
     })
-    const shared = { environment: locked.outputs.environment, python, lib }
+    const shared = { environment: locked.outputs.environment, launcher, lib }
     const frozen = base({ params: recipe.base, inputs: shared })
     const { policy: behaviour, questions } = frozen.outputs
     const gateway = { ...shared, upstream: upstream.outputs.source, questions }

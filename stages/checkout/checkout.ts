@@ -1,4 +1,4 @@
-// checkout.ts SOURCE PYTHON OUT ABOUT: brings an upstream source at its pin, checks it against the pin, and unpacks it
+// checkout.ts SOURCE LAUNCHER OUT ABOUT: brings an upstream source at its pin, checks it against the pin, and unpacks it
 // into OUT. SOURCE is JSON, as the stage's parameters; ABOUT says what was brought.
 
 import { execFileSync } from 'node:child_process'
@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path'
 import { checkoutGit } from './git.ts'
 import type { ArchiveSource, Source } from './source.ts'
 
-const [text = '', python = '', out = '', about = ''] = process.argv.slice(2)
+const [text = '', launcher = '', out = '', about = ''] = process.argv.slice(2)
 
 try {
   // Checked by the stage's schema.
@@ -42,8 +42,8 @@ async function unpackArchive({ name, version, sha256 }: ArchiveSource): Promise<
 
 async function download({ name, version, sha256 }: ArchiveSource, into: string): Promise<string> {
   const interpreter = (await import(
-    `${resolve(python)}/interpreter.ts`
-  )) as typeof import('../python/interpreter.ts')
+    `${resolve(launcher)}/interpreter.ts`
+  )) as typeof import('../launcher/interpreter.ts')
   const { explainMissing, findInterpreter, searchFacts } = interpreter
   const found = findInterpreter('3', searchFacts(process.env['PILOT_MACHINE_DIR'] ?? ''), 'pip')
   if (!found.interpreter) throw new Error(explainMissing('3 with pip', found.looked))

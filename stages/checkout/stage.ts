@@ -8,12 +8,12 @@ export const checkout = defineStage({
   folder: import.meta.dirname,
   params: source,
   inputs: {
-    /** stages/python. */
-    python: tree(),
+    /** stages/launcher. */
+    launcher: tree(),
   },
   outputs: { source: tree('source'), about: file('about.json') },
   run: ({ params, inputs, outputs, src, node }) => [
-    ...[node, `${src}/checkout.ts`, JSON.stringify(params), inputs.python, outputs.source, outputs.about],
+    ...[node, `${src}/checkout.ts`, JSON.stringify(params), inputs.launcher, outputs.source, outputs.about],
   ],
   env: { pass: [...NETWORK, ...PYTHON] },
   network: true,

@@ -7,8 +7,8 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import { explainMissing, findInterpreter, searchFacts } from './interpreter.ts'
-import { ensureUv } from './uv.ts'
+import { explainMissing, findInterpreter, searchFacts } from '../launcher/interpreter.ts'
+import { ensureUv } from '../launcher/uv.ts'
 
 const [folder = '', flag] = process.argv.slice(2)
 const SERIES = '3.12'

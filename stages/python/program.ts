@@ -7,8 +7,8 @@ import { PYTHON } from './variables.ts'
 export const PYTHON_INPUTS = {
   /** Of `sync`: the locked environment as wheels. */
   environment: tree(),
-  /** stages/python, which holds the launcher. */
-  python: tree(),
+  /** stages/launcher. */
+  launcher: tree(),
   /** stages/lib. */
   lib: tree(),
 }
@@ -19,7 +19,7 @@ export const PYTHON_ENV = { pass: PYTHON }
 interface Paths {
   readonly node: string
   readonly src: string
-  readonly inputs: { readonly environment: string; readonly python: string; readonly lib: string }
+  readonly inputs: { readonly environment: string; readonly launcher: string; readonly lib: string }
 }
 
 /** argv that runs a program of the stage's own folder: `python <program> --<name> <value>…`. */
@@ -29,7 +29,7 @@ export function pythonArgv(
   flags: Readonly<Record<string, string>>,
 ): readonly string[] {
   const words = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
-  return [node, `${inputs.python}/launch.ts`, inputs.environment, inputs.lib, `${src}/${program}`, ...words]
+  return [node, `${inputs.launcher}/launch.ts`, inputs.environment, inputs.lib, `${src}/${program}`, ...words]
 }
 
 /** A flag's value that the launcher turns into the path of a file with this JSON. */

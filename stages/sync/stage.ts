@@ -12,12 +12,20 @@ export const sync = defineStage({
     lock: file(),
     /** Hashed requirements of uv and of the build tools. */
     tools: tree(),
-    /** stages/python. */
-    python: tree(),
+    /** stages/launcher. */
+    launcher: tree(),
   },
   outputs: { environment: tree('environment') },
   run: ({ params, inputs, outputs, src, node }) => [
-    ...[node, `${src}/sync.ts`, params.python, inputs.lock, inputs.tools, inputs.python, outputs.environment],
+    ...[
+      node,
+      `${src}/sync.ts`,
+      params.python,
+      inputs.lock,
+      inputs.tools,
+      inputs.launcher,
+      outputs.environment,
+    ],
   ],
   env: { pass: [...NETWORK, ...PYTHON] },
   lockfile: 'lock',

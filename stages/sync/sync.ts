@@ -1,4 +1,4 @@
-// sync.ts SERIES LOCK TOOLS OUT: fetches a locked environment by its hashes and keeps it as wheels, not as a venv:
+// sync.ts SERIES LOCK TOOLS LAUNCHER OUT: fetches a locked environment by its hashes and keeps it as wheels, not as a venv:
 // requirements.txt, wheels/, uv/ (the wheel of uv for this platform) and `python` (the series of the interpreter).
 // Sdist-only packages are built once, with build tools from hashes, under a fixed SOURCE_DATE_EPOCH: byte for byte alike.
 
@@ -7,14 +7,14 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-const [series = '', lock = '', tools = '', python = '', out = ''] = process.argv.slice(2)
-// stages/python is an input of this stage: it is wherever that stands.
-const load = (name: string): Promise<unknown> => import(`${resolve(python)}/${name}`)
+const [series = '', lock = '', tools = '', launcher = '', out = ''] = process.argv.slice(2)
+// stages/launcher is an input of this stage: it is wherever that stands.
+const load = (name: string): Promise<unknown> => import(`${resolve(launcher)}/${name}`)
 const { explainMissing, findInterpreter, searchFacts } = (await load(
   'interpreter.ts',
-)) as typeof import('../python/interpreter.ts')
-const { ensureUv } = (await load('uv.ts')) as typeof import('../python/uv.ts')
-const { ensureInterpreter } = (await load('venv.ts')) as typeof import('../python/venv.ts')
+)) as typeof import('../launcher/interpreter.ts')
+const { ensureUv } = (await load('uv.ts')) as typeof import('../launcher/uv.ts')
+const { ensureInterpreter } = (await load('venv.ts')) as typeof import('../launcher/venv.ts')
 
 /** 2020-01-01: zip files cannot hold times before 1980. */
 const EPOCH = '1577836800'

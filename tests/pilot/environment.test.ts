@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createScratch, type Scratch } from '../rig/scratch.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const PYTHON = join(ROOT, 'stages/python')
+const PYTHON = join(ROOT, 'stages/launcher')
 const REQUIREMENT = /^antlr4-python3-runtime==.*\\\n\s+--hash=sha256:([0-9a-f]{64})\n/m
 
 const scratch = createScratch()

@@ -7,7 +7,7 @@ import { source } from '../../../stages/checkout/source.ts'
 import { createScratch, type Scratch } from '../../rig/scratch.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../../stages/checkout/checkout.ts', import.meta.url))
-const PYTHON = fileURLToPath(new URL('../../../stages/python', import.meta.url))
+const PYTHON = fileURLToPath(new URL('../../../stages/launcher', import.meta.url))
 
 interface CheckedOut {
   readonly code: number | null

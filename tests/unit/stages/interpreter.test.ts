@@ -6,7 +6,7 @@ import {
   findInterpreter,
   type Interpreter,
   searchFacts,
-} from '../../../stages/python/interpreter.ts'
+} from '../../../stages/launcher/interpreter.ts'
 import { createScratch, type Scratch } from '../../rig/scratch.ts'
 
 /** A series no machine has: what is found is what the test put there. */
