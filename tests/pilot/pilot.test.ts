@@ -50,11 +50,24 @@ test('a second run executes nothing, and needs no network', async () => {
   expect(again.end).toMatchObject({ exit: 0, executed: 0, restored: 0, failed: 0 })
 })
 
-test('a second clean step gives the same checkpoint, bit for bit', async () => {
-  const again = await project.run(['--to', 'ppo-step', '--force', 'ppo-step'])
+test('a broken step fails by name with its last log lines; mended, only it and what follows run, to the same bytes', async () => {
+  const program = 'stages/ppo-step/ppo_step.py'
+  const whole = project.read(program)
+  project.write({
+    [program]: whole.replace('def main() -> None:\n', `${'$&'}    raise SystemExit("broken on purpose")\n`),
+  })
+  const plain = await project.pilot(['run', '--to', 'evaluate'])
+  project.write({ [program]: `${whole}# mended\n` })
+  const mended = await project.run(['--to', 'evaluate'])
 
-  expect(again.outcomes['ppo-step']).toBe('executed')
-  expect(policyOf(again, 'ppo-step')).toBe(policyOf(first, 'ppo-step'))
+  expect(plain.code).toBe(1)
+  expect(plain.stdout).toContain('error[stage]: stage "ppo-step": it exited with 1')
+  expect(plain.stdout).toContain('| broken on purpose')
+  for (const stage of ['checkout', 'sync', 'base', 'evaluate-baseline'])
+    expect(mended.outcomes[stage]).toBe('hit')
+  expect(mended.outcomes['ppo-step']).toBe('executed')
+  expect(policyOf(mended, 'ppo-step')).toBe(policyOf(first, 'ppo-step'))
+  expect(mended.outcomes['evaluate-adapted'], 'the checkpoint is the same: early cut-off').toBe('hit')
 })
 
 function policyOf(ran: Ran, stage: string): string | undefined {
