@@ -1,7 +1,7 @@
 // The command line: argv -> one command, errors -> text and exit code. Each command loads only what it needs.
 
 import { createRequire, registerHooks } from 'node:module'
-import { Command, CommanderError, InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import { Command, CommanderError, Help, InvalidArgumentError, Option } from '@commander-js/extra-typings'
 import { EXIT_CODES, formatError, PilotError } from './model/error.ts'
 
 // A pipeline imports 'hessian-pilot': it must get the very engine that runs it, also from a checkout that is not built.
@@ -40,6 +40,29 @@ function example(text: string): string {
   return `\nExample:\n  ${text}`
 }
 
+/** The help of pilot itself: its commands in two columns, so that all of it fits a screen. */
+function formatRootHelp(
+  commands: readonly { name(): string; summary(): string; description(): string }[],
+): string {
+  const cells = commands.map((command) => {
+    const text = command.summary() || command.description()
+    return `  ${command.name().padEnd(11)}${text}`.padEnd(40)
+  })
+  const half = Math.ceil(cells.length / 2)
+  const rows = cells.slice(0, half).map((cell, i) => `${cell}${cells[half + i] ?? ''}`.trimEnd())
+  return `Usage: pilot <command> [options]     pilot <command> --help says more of each
+
+Make for experiments that must be believed: stages hashed by content, run once,
+kept with their provenance.
+
+${rows.join('\n')}
+
+Exit codes: 0 done, 1 a stage failed, 2 a mistake in what was asked,
+  3 this machine, 4 a fault in pilot, 130 interrupted.
+${example('pilot run --to evaluate')}
+`
+}
+
 function buildProgram(): Command {
   const program = new Command('pilot')
     .description(
@@ -48,10 +71,15 @@ function buildProgram(): Command {
     .version(readVersion())
     .showHelpAfterError('(pilot --help lists the commands)')
     .exitOverride()
+    .configureHelp({
+      formatHelp: (command, helper) =>
+        command.parent
+          ? new Help().formatHelp(command, helper)
+          : formatRootHelp(helper.visibleCommands(command)),
+    })
   addRunning(program)
   addReading(program)
   addKeeping(program)
-  program.addHelpText('after', example('pilot run --to evaluate'))
   // The help is for reading; options of a command are in its own.
   return program as unknown as Command
 }
@@ -59,6 +87,7 @@ function buildProgram(): Command {
 function addRunning(program: Command): void {
   program
     .command('run')
+    .summary('bring stages up to date')
     .description('bring stages up to date: all, or those named and what they need')
     .argument('[stages...]', 'as --to')
     .addOption(toOption())
@@ -76,6 +105,7 @@ function addRunning(program: Command): void {
     )
   program
     .command('plan')
+    .summary('what a run would do')
     .description('say for each stage: hit, restore, run or wait - and why')
     .argument('[stages...]', 'as --to')
     .addOption(toOption())
@@ -93,6 +123,7 @@ function addRunning(program: Command): void {
 function addReading(program: Command): void {
   program
     .command('status')
+    .summary('what is up to date')
     .description('what is up to date, what ran last and how it ended')
     .addOption(recipeOption())
     .addOption(jsonOption())
@@ -100,6 +131,7 @@ function addReading(program: Command): void {
     .action(async (flags) => exit(await (await import('./commands/status.ts')).statusCommand(flags)))
   program
     .command('why')
+    .summary('the fields that changed')
     .description('why a stage would run: the exact fields that changed, old -> new')
     .argument('<stage>')
     .addOption(recipeOption())
@@ -108,6 +140,7 @@ function addReading(program: Command): void {
     .action(async (stage, flags) => exit(await (await import('./commands/why.ts')).whyCommand(stage, flags)))
   program
     .command('log')
+    .summary("a stage's log")
     .description('the log of a stage: of its last attempt here, or of the run that made the kept result')
     .argument('<stage>')
     .option('-f, --follow', 'go on printing while it runs')
@@ -116,6 +149,7 @@ function addReading(program: Command): void {
     .action(async (stage, flags) => exit(await (await import('./commands/log.ts')).logCommand(stage, flags)))
   program
     .command('out')
+    .summary('outputs and provenance')
     .description('where the outputs of a stage are; --copy makes a writable copy')
     .argument('<stage>')
     .option('--copy <folder>', 'copy them into this new folder')
@@ -126,6 +160,7 @@ function addReading(program: Command): void {
     .action(async (stage, flags) => exit(await (await import('./commands/out.ts')).outCommand(stage, flags)))
   program
     .command('graph')
+    .summary('the DAG as a picture')
     .description('the DAG as text, mermaid, dot or svg')
     .addOption(
       new Option('--format <format>', 'what to print')
@@ -140,12 +175,14 @@ function addReading(program: Command): void {
 function addKeeping(program: Command): void {
   program
     .command('verify')
+    .summary('hash the store again')
     .description('hash everything in the store again; what is damaged is set aside')
     .addOption(jsonOption())
     .addHelpText('after', example('pilot verify'))
     .action(async (flags) => exit(await (await import('./commands/verify.ts')).verifyCommand(flags)))
   program
     .command('gc')
+    .summary('delete what nothing needs')
     .description('delete what no recent run, pin or running pilot needs')
     .option('-n, --dry-run', 'say how many bytes would go, by reason')
     .option('--keep-runs <n>', 'good runs whose results stay', toCount, 10)
@@ -155,6 +192,7 @@ function addKeeping(program: Command): void {
     .action(async (flags) => exit(await (await import('./commands/gc.ts')).gcCommand(flags)))
   program
     .command('pin')
+    .summary('keep results under a name')
     .description('keep what stages came to under a name, whatever gc finds; without a name: list the pins')
     .argument('[name]')
     .argument('[stages...]', 'default: all')
@@ -165,6 +203,7 @@ function addKeeping(program: Command): void {
     )
   program
     .command('unpin')
+    .summary('give a pin up')
     .description('let gc have what was pinned under a name')
     .argument('<name>')
     .addOption(recipeOption())
@@ -172,11 +211,13 @@ function addKeeping(program: Command): void {
     .action(async (name, flags) => exit(await (await import('./commands/pin.ts')).unpinCommand(name, flags)))
   program
     .command('init')
+    .summary('start a pipeline here')
     .description('start a pipeline in this folder; never overwrites a file')
     .addHelpText('after', example('mkdir study && cd study && pilot init && pilot run'))
     .action(async () => exit(await (await import('./commands/init.ts')).initCommand()))
   program
     .command('lock')
+    .summary('write or check locks/')
     .description('write the locks of the environments under locks/')
     .argument('[names...]', 'environments: folders of locks/ (default: all)')
     .option('--check', 'only say whether the locks are up to date')
@@ -186,11 +227,13 @@ function addKeeping(program: Command): void {
     )
   program
     .command('events')
+    .summary('JSON Schema of --json')
     .description('the JSON Schema of the lines that --json prints')
     .addHelpText('after', example('pilot events > pilot-events.schema.json'))
     .action(async () => exit(await (await import('./commands/events.ts')).eventsCommand()))
   program
     .command('trajectory')
+    .summary('check and read trajectories')
     .description('hessian.trajectory.v1: validate FILE…, stats FILE…, show EPISODE FILE, schema')
     .argument('[words...]')
     .allowUnknownOption()
@@ -214,8 +257,14 @@ function exit(code: number): void {
   process.exitCode = code
 }
 
+function ignoreClosed(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+}
+
 /** Runs the command line. Never rejects: every error becomes text on stderr and an exit code. */
 export async function main(argv: readonly string[]): Promise<void> {
+  // A reader that went away, as in `pilot log x | head`, is no error, and ends no run.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreClosed)
   try {
     const program = buildProgram()
     const { default: tab } = await import('@bomb.sh/tab/commander')

@@ -1,6 +1,6 @@
 // pilot log STAGE: the log of the newest attempt under runs/, or else the one kept with the result.
 
-import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Project } from '../conduct/project.ts'
@@ -22,7 +22,7 @@ export async function logCommand(
   }
   const path = newestLog(project, name)
   if (path) {
-    copyToStdout(path, 0)
+    process.stdout.write(readFileSync(path))
     return 0
   }
   const kept = await keptLog(project, name)
@@ -67,36 +67,40 @@ async function keptLog({ store }: Project, stage: string): Promise<string | unde
 /** Prints what there is and what comes, until nobody holds the stage's action any more. */
 async function followLog(project: Project, stage: string): Promise<void> {
   let path: string | undefined
+  let file: number | undefined
   let printed = 0
-  for (let wasRunning = true; ; ) {
-    const newest = newestLog(project, stage)
-    if (newest !== path) {
-      path = newest
-      printed = 0
+  const open = (next: string): void => {
+    if (file !== undefined) closeSync(file)
+    path = next
+    file = openSync(next, 'r')
+    printed = 0
+  }
+  try {
+    for (let wasRunning = true; ; ) {
+      const isRunning = project.store.isStageRunning(stage)
+      const newest = newestLog(project, stage)
+      // The log of an attempt that succeeded is moved to where logs are kept: what is open stays so.
+      if (newest !== undefined && newest !== path) open(newest)
+      if (file !== undefined) printed += copyToStdout(file, printed)
+      if (!isRunning && !wasRunning) return
+      wasRunning = isRunning
+      await delay(200)
     }
-    if (path) printed += copyToStdout(path, printed)
-    const isRunning = project.store.isStageRunning(stage)
-    if (!isRunning && !wasRunning) return
-    wasRunning = isRunning
-    await delay(200)
+  } finally {
+    if (file !== undefined) closeSync(file)
   }
 }
 
 /** @returns bytes printed */
-function copyToStdout(path: string, from: number): number {
-  const size = statSync(path).size
-  const file = openSync(path, 'r')
+function copyToStdout(file: number, from: number): number {
+  const { size } = fstatSync(file)
   const chunk = Buffer.alloc(1 << 16)
   let at = from
-  try {
-    while (at < size) {
-      const got = readSync(file, chunk, 0, chunk.length, at)
-      if (got === 0) break
-      process.stdout.write(Buffer.from(chunk.subarray(0, got)))
-      at += got
-    }
-  } finally {
-    closeSync(file)
+  while (at < size) {
+    const got = readSync(file, chunk, 0, chunk.length, at)
+    if (got === 0) break
+    process.stdout.write(Buffer.from(chunk.subarray(0, got)))
+    at += got
   }
   return at - from
 }

@@ -2,8 +2,8 @@
 
 import type { Reporter } from '../model/ports.ts'
 
-/** @param write takes whole lines; @param withOutput whether the lines that stages print are events too */
-export function jsonReporter(write: (text: string) => void, withOutput = false): Reporter {
+/** What stages print is in their logs, not here. @param write takes whole lines */
+export function jsonReporter(write: (text: string) => void): Reporter {
   // Hits come by the thousand in one turn of the loop: they go out as one write.
   let pending = ''
   const flush = () => {
@@ -12,7 +12,7 @@ export function jsonReporter(write: (text: string) => void, withOutput = false):
   }
   return {
     on: (event) => {
-      if (event.type === 'stage-output' && !withOutput) return
+      if (event.type === 'stage-output') return
       if (pending === '') setImmediate(flush)
       pending += `${JSON.stringify(event)}\n`
     },
