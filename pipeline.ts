@@ -2,6 +2,15 @@
 
 import { definePipeline, sourceFile, sourceTree } from 'hessian-pilot'
 import { z } from 'zod'
+import { accept } from './stages/accept/stage.ts'
+import {
+  aggregation,
+  aggregationParams,
+  audit,
+  auditParams,
+  failedWorker,
+  failedWorkerParams,
+} from './stages/audit/stage.ts'
 import { base, baseParams } from './stages/base/stage.ts'
 import { source } from './stages/checkout/source.ts'
 import { checkout } from './stages/checkout/stage.ts'
@@ -22,6 +31,9 @@ const recipe = z.strictObject({
   /** Of both policies alike. */
   evaluation: evaluationParams,
   evaluate: evaluateParams,
+  audit: auditParams,
+  failedWorker: failedWorkerParams,
+  aggregation: aggregationParams,
 })
 
 export default definePipeline({
@@ -57,6 +69,36 @@ export default definePipeline({
         ...{ baseline: before.outputs.record, adapted: after.outputs.record },
       },
     })
-    return [upstream, locked, frozen, step, reloaded, before, after, verdict]
+
+    const again = ppoStep({
+      name: 'ppo-step-again',
+      params: { ...recipe.ppoStep, repetition: recipe.ppoStep.repetition + 1 },
+      inputs: { ...gateway, policy: behaviour },
+    })
+    const trainer = sourceTree('stages/ppo-step')
+    const audited = audit({
+      params: recipe.audit,
+      inputs: { ...shared, record, behaviour, questions, trainer },
+    })
+    const killed = failedWorker({
+      params: recipe.failedWorker,
+      inputs: { ...shared, policy: behaviour, questions },
+    })
+    const levels = aggregation({
+      params: recipe.aggregation,
+      inputs: { ...shared, policy: behaviour, questions, trainer },
+    })
+    const accepted = accept({
+      inputs: {
+        ...{ ...shared, base: behaviour, adapted, repeated: again.outputs.policy },
+        ...{ audit: audited.outputs.report, failedWorker: killed.outputs.report },
+        ...{ aggregation: levels.outputs.report, reload: reloaded.outputs.report },
+        verdict: verdict.outputs.verdict,
+      },
+    })
+    return [
+      ...[upstream, locked, frozen, step, reloaded, before, after, verdict],
+      ...[again, audited, killed, levels, accepted],
+    ]
   },
 })

@@ -15,6 +15,9 @@ from pilot_rl.policy import Config, Params, forward
 
 Metrics = dict[str, float]
 
+LOSS_NORMALISATION = "mean over the sampled tokens of the batch"
+ADVANTAGE = "reward less the mean of its group, over its standard deviation; the same for every token of an episode"
+
 
 def policy_loss(
     config: Config,
@@ -24,11 +27,14 @@ def policy_loss(
     *,
     clip: float,
     kl_weight: float,
+    labels: Any = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Loss and its parts, means over the sampled tokens. `reference`: log-probabilities [rows, length - 1] of the
-    baseline for the tokens from the second on. Positions with mask 0 count for nothing."""
+    baseline for the tokens from the second on, which are the labels unless others are given (an audit's).
+    Positions with mask 0 count for nothing."""
     scored = jax.nn.log_softmax(forward(config, dict(params), batch.tokens[:, :-1]), -1)
-    new = jnp.take_along_axis(scored, jnp.asarray(batch.tokens)[:, 1:, None], -1)[..., 0]
+    targets = jnp.asarray(batch.tokens[:, 1:] if labels is None else labels)
+    new = jnp.take_along_axis(scored, targets[..., None], -1)[..., 0]
     mask = batch.mask[:, 1:]
     count = mask.sum()
 

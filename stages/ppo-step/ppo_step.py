@@ -37,6 +37,9 @@ from pilot_rl.records import (
 from pilot_rl.rollouts import FAILURE_KINDS, Episode, Failure, Limits, Rollout, Task, judge, run_rollouts
 from pilot_rl.sampler import Sampler
 
+SOURCE = "captured"
+"""What is recorded here went through the real gateway. Fixtures say so of themselves."""
+
 VERSION = 0
 """Policy version of the behaviour policy; the updated one is the next."""
 
@@ -57,6 +60,8 @@ class Params:
     clip: float
     kl_weight: float
     min_groups: int
+    #: Which of several runs with the same parameters this is: makes the same update again, and changes nothing in it.
+    repetition: int
 
 
 def main() -> None:
@@ -73,7 +78,7 @@ def main() -> None:
     write_json(record / "config.json", asdict(params))
     write_json(record / "environment.json", describe_environment())
     write_json(record / "sources.json", describe_sources(args.upstream, Path(__file__).parent))
-    write_json(record / "status.json", {"status": "running"})
+    write_json(record / "status.json", {"status": "running", "source": SOURCE})
 
     base = load_policy(args.base)
     train = [from_json(row) for row in read_json(args.questions / "train.json")]
@@ -97,7 +102,7 @@ def main() -> None:
         "failures": sum_by(map(asdict, failures), "kind", FAILURE_KINDS),
     }
     write_json(args.metrics, metrics)
-    write_json(record / "status.json", {"status": "succeeded"})
+    write_json(record / "status.json", {"status": "succeeded", "source": SOURCE})
     print(metrics["summary"])
 
 

@@ -17,6 +17,8 @@ export const ppoStepParams = z.strictObject({
   ...{ clip: z.number().positive(), kl_weight: z.number().nonnegative() },
   /** Fewer complete groups than this are an error. */
   min_groups: count,
+  /** Which of several runs with the same parameters this is; changes nothing in it. */
+  repetition: count,
 })
 
 /** One PPO update: rollouts of the calculator harness through the real gateway and controller on loopback, rewards by

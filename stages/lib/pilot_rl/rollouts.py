@@ -53,10 +53,16 @@ class Rollout:
 
 
 def run_rollouts(
-    gateway: Gateway, tasks: Sequence[Task], limits: Limits, *, is_train: bool, say: Callable[[str], None]
+    gateway: Gateway,
+    tasks: Sequence[Task],
+    limits: Limits,
+    *,
+    is_train: bool,
+    say: Callable[[str], None],
+    agent: str = "pilot_rl.worker:Agent",
 ) -> list[Rollout]:
     """Brings every task to a terminal state. In the order of `tasks`. Raises TimeoutError, GatewayFailed."""
-    gateway.post("/api/rollouts", [_to_request(task, limits, is_train) for task in tasks])
+    gateway.post("/api/rollouts", [_to_request(task, limits, is_train, agent) for task in tasks])
     wanted = {task.rollout_id for task in tasks}
     ended: set[str] = set()
     deadline = time.monotonic() + limits.timeout_seconds * (len(tasks) + 1)
@@ -84,7 +90,7 @@ def run_rollouts(
     ]
 
 
-def _to_request(task: Task, limits: Limits, is_train: bool) -> Json:
+def _to_request(task: Task, limits: Limits, is_train: bool, agent: str) -> Json:
     question = task.question
     return {
         "rollout_id": task.rollout_id,
@@ -101,7 +107,7 @@ def _to_request(task: Task, limits: Limits, is_train: bool) -> Json:
         "config": {
             "timeout_seconds": limits.timeout_seconds,
             "local": {
-                "agent_class": "pilot_rl.worker:Agent",
+                "agent_class": agent,
                 "env_map": {
                     "PILOT_QUESTION": "input.question",
                     "PILOT_ANSWER": "input.answer",

@@ -36,9 +36,9 @@ class Agent:
             )
         except (ModelUnavailable, ToolFailed) as error:
             kind = "gateway" if isinstance(error, ModelUnavailable) else "tool"
-            _post_event(env, FAILURE_EVENT, {"kind": kind, "message": str(error)})
+            post_event(env, FAILURE_EVENT, {"kind": kind, "message": str(error)})
             sys.exit(EXIT_FAILED)
-        _post_event(env, "reward", {"value": score(answer, env["PILOT_ANSWER"]), "source": "agent"})
+        post_event(env, "reward", {"value": score(answer, env["PILOT_ANSWER"]), "source": "agent"})
 
 
 def score(answer: str | None, expected: str) -> float:
@@ -46,7 +46,8 @@ def score(answer: str | None, expected: str) -> float:
     return float(answer == expected)
 
 
-def _post_event(env: Mapping[str, str], kind: str, data: Mapping[str, object]) -> None:
+def post_event(env: Mapping[str, str], kind: str, data: Mapping[str, object]) -> None:
+    """Reports an event of this rollout to the gateway."""
     request = urllib.request.Request(
         env["AGL_EVENT_URL"],
         json.dumps({"event_type": kind, "data": data}).encode(),
