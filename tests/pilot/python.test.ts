@@ -9,7 +9,9 @@ import { createScratch } from '../rig/scratch.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CONFIG = ['--config', 'tests/python/pyproject.toml']
-const PROGRAMS = ['base', 'ppo-step', 'reload', 'evaluate'].map((stage) => `stages/${stage}`)
+const PROGRAMS = ['base', 'ppo-step', 'reload', 'evaluate', 'audit', 'accept'].map(
+  (stage) => `stages/${stage}`,
+)
 
 const scratch = createScratch()
 afterAll(() => scratch[Symbol.dispose]())

@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 STAGES = Path(__file__).resolve().parents[2] / "stages"
-sys.path += [str(STAGES / name) for name in ("base", "ppo-step", "reload", "evaluate")]
+sys.path += [str(STAGES / name) for name in ("base", "ppo-step", "reload", "evaluate", "audit", "accept")]
