@@ -8,11 +8,13 @@ import { findPipeline, loadPipeline } from '../declare/load.ts'
 import { acceleratorFacts, hostFingerprint, platformOf, toolVersion } from '../execute/fingerprint.ts'
 import { gpuIds } from '../execute/gpus.ts'
 import { type Digest, shortDigest } from '../model/digest.ts'
+import { PilotError } from '../model/error.ts'
 import type { LocalStore } from '../model/ports.ts'
 import type { HostFingerprint } from '../model/result.ts'
 import type { Pipeline, Stage } from '../model/stage.ts'
 import { type Graph, planGraph } from '../plan/graph.ts'
 import { type Facts, toolKey } from '../plan/key.ts'
+import { placeOf } from '../plan/name.ts'
 import type { Capacity } from '../plan/schedule.ts'
 import { type Damage, openLocalStore } from '../store/local.ts'
 
@@ -55,6 +57,20 @@ export interface Loaded {
   readonly recipe: string | null
 }
 
+/** Refuses a stage that asks for more isolation than there is, before anything runs: it must not be believed to have
+ *  had it. */
+function requireIsolation({ stages }: Graph): void {
+  const asking = stages.find((stage) => stage.isolation !== 'workdir')
+  if (!asking) return
+  throw new PilotError({
+    code: 'isolation-unavailable',
+    blame: 'environment',
+    what: `stage "${asking.name}" asks for isolation "${asking.isolation}", and this version has "workdir" only`,
+    where: placeOf(asking),
+    hint: 'leave `isolation` and `image` out, or run it inside the image yourself',
+  })
+}
+
 /** A project from a pipeline that is loaded already. */
 export async function assembleProject(
   config: Config,
@@ -62,6 +78,7 @@ export async function assembleProject(
   options: OpenOptions,
 ): Promise<Project> {
   const graph = planGraph(loaded.pipeline.stages)
+  requireIsolation(graph)
   const facts = await gatherFacts(config, graph)
   const { runId, onWarning } = options
   const store = openLocalStore({

@@ -244,3 +244,14 @@ function* storeTexts(folder: string): Generator<string> {
     if (entry.isFile()) yield readFileSync(`${entry.parentPath}/${entry.name}`, 'latin1')
   }
 }
+
+test('more isolation than there is, is refused before anything runs', async () => {
+  using project = createProject({
+    'pipeline.ts': shellPipeline({ shut: { sh: 'echo 1 > "$out"', more: "isolation: 'sandbox'" } }),
+  })
+
+  const ran = await project.pilot(['run'])
+
+  expect(ran.code).toBe(3)
+  expect(ran.stderr).toMatch(/stage "shut" asks for isolation "sandbox".*\n.*where +pipeline\.ts:2/)
+})
