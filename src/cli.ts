@@ -234,7 +234,7 @@ function addKeeping(program: Command): void {
   program
     .command('trajectory')
     .summary('check and read trajectories')
-    .description('hessian.trajectory.v1: validate FILE…, stats FILE…, show EPISODE FILE, schema')
+    .description('hessian.trajectory.v1: validate FILE…, stats FILE…, show EPISODE FILE, translate, schema')
     .argument('[words...]')
     .allowUnknownOption()
     .helpOption(false)

@@ -1,4 +1,4 @@
-// The command `trajectory`: validate, stats, show, schema. Arguments in, text and exit code out; the files are all it touches.
+// The command `trajectory`: validate, stats, show, translate, schema. Arguments in, text and exit code out; the files are all it touches.
 import { parseArgs } from 'node:util'
 import { checkTrajectories } from './check.ts'
 import { type Fault, formatFault, TrajectoryError } from './fault.ts'
@@ -19,6 +19,8 @@ export const TRAJECTORY_USAGE = `usage: pilot trajectory <command>
   validate FILE… [--json] [--all]   check files against hessian.trajectory.v1; --all lists every fault
   stats FILE… [--json]              count episodes, groups, calls and tokens
   show EPISODE FILE                 print one episode
+  translate --from SOURCE --launcher FILE --out FILE FILE…
+                                    rows and diagnostics out of another system's files
   schema                            print the JSON Schema of one row
 exit code: 0 valid, 1 not valid or not found, 2 wrong usage, 3 a file that cannot be read
 `
@@ -35,6 +37,10 @@ export async function trajectoryCommand(argv: readonly string[], io: CommandIo):
   if (name === undefined || name === 'help' || argv.includes('--help') || argv.includes('-h')) {
     io[name === undefined ? 'stderr' : 'stdout'](TRAJECTORY_USAGE)
     return name === undefined ? TRAJECTORY_EXITS.usage : TRAJECTORY_EXITS.valid
+  }
+  if (name === 'translate') {
+    const { translateCommand } = await import('./translate/command.ts') // only here: zod is slow to load
+    return guard(rest.at(-1) ?? '', io, () => translateCommand(rest, io))
   }
   const request = parseRequest(rest)
   if (typeof request === 'string') return refuse(request, io)

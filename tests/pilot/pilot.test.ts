@@ -64,6 +64,53 @@ test('all six criteria pass on what was captured, and so the recipe is supported
   expect(acceptance.label).toBe('supported agent-RL recipe')
 })
 
+test('its own rollouts translate into captured rows that the contract accepts', async () => {
+  const { 'config.json': _, ...files } = JSON.parse(
+    project.read('artifacts/latest/base/policy/manifest.json'),
+  ).files
+  const revision = JSON.parse(project.read('artifacts/latest/base/report.json')).policy_revision
+  project.write({
+    'launcher.json': JSON.stringify({
+      sourceVersion: '1.0.2',
+      sourceKind: 'captured',
+      policy: {
+        ...{
+          revision,
+          version: 0,
+          tokenizerId: 'calculator-bytes',
+          tokenizerRevision: files['tokenizer.json'],
+        },
+        chatTemplateSha256: files['chat_template.json'],
+      },
+      harness: { name: 'calculator', version: '1', revision: revision },
+      scorer: { name: 'exact', revision },
+    }),
+  })
+  const record = 'artifacts/latest/ppo-step/record'
+  const translated = await project.pilot([
+    ...[
+      'trajectory',
+      'translate',
+      '--from',
+      'agent-lightning',
+      '--launcher',
+      'launcher.json',
+      '--out',
+      'rows.jsonl',
+    ],
+    ...[`${record}/rollouts.jsonl`, `${record}/events.jsonl`],
+  ])
+  const validated = await project.pilot(['trajectory', 'validate', '--json', 'rows.jsonl'])
+
+  const { ppoStep } = RECIPE
+  expect(translated.stderr).toBe('')
+  expect(translated.stdout).toBe(`rows.jsonl: ${ppoStep.groups * ppoStep.samples} rows, 0 diagnostics\n`)
+  expect(JSON.parse(validated.stdout)).toMatchObject({
+    valid: true,
+    episodes: ppoStep.groups * ppoStep.samples,
+  })
+})
+
 interface Fault {
   readonly criterion: string
   readonly fault: string
