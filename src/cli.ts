@@ -159,6 +159,22 @@ function addReading(program: Command): void {
     .addHelpText('after', example('pilot out ppo-step --copy ./checkpoint'))
     .action(async (stage, flags) => exit(await (await import('./commands/out.ts')).outCommand(stage, flags)))
   program
+    .command('reproduce')
+    .summary('execute again and compare')
+    .description(
+      'execute a stage once more, as if nothing were kept, and compare what comes out; what is kept stays',
+    )
+    .argument('<stage>')
+    .addOption(new Option('--output <name>', 'compare this output only').argParser(collect))
+    .option('--tolerance <number>', 'largest absolute difference of numbers and tensors', Number, 0)
+    .addOption(new Option('--ignore <field>', 'a JSON field that is not compared').argParser(collect))
+    .addOption(recipeOption())
+    .option('--json', 'one JSON line on stdout')
+    .addHelpText('after', example('pilot reproduce ppo-step --output policy'))
+    .action(async (stage, flags) =>
+      exit(await (await import('./commands/reproduce.ts')).reproduceCommand(stage, flags)),
+    )
+  program
     .command('graph')
     .summary('the DAG as a picture')
     .description('the DAG as text, mermaid, dot or svg')

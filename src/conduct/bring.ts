@@ -84,7 +84,7 @@ async function claim(
 ): Promise<boolean> {
   const { project, stop } = context
   for (let told: string | undefined; !stop.aborted; ) {
-    const claimed = project.store.claim(resolved.key)
+    const claimed = project.store.claim(resolved.key, stage.name)
     if (claimed.type === 'claimed') return true
     if (told !== claimed.holder) {
       report({ type: 'stage-wait', stage: stage.name, actionDigest: resolved.key, holder: claimed.holder })

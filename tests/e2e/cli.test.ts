@@ -37,7 +37,8 @@ test('every line of --json fits the schema that pilot events prints', async () =
     outcome: 'executed',
     actionDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
   })
-  expect(ran.stageEnd('good').outputs['out']).toMatchObject({ kind: 'file', path: 'out', sizeBytes: 2 })
+  expect(ran.stageEnd('good').outputs['out']).toMatchObject({ kind: 'file', path: 'out',
+    'reproduce', sizeBytes: 2 })
   expect(ran.outcomes).toEqual({ good: 'executed', bad: 'failed', after: 'skipped' })
   expect(again.outcomes).toEqual({ good: 'hit', bad: 'failed', after: 'skipped' })
   expect(JSON.parse(printed.stdout)).toHaveProperty('oneOf')
