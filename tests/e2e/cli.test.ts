@@ -37,8 +37,7 @@ test('every line of --json fits the schema that pilot events prints', async () =
     outcome: 'executed',
     actionDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
   })
-  expect(ran.stageEnd('good').outputs['out']).toMatchObject({ kind: 'file', path: 'out',
-    'reproduce', sizeBytes: 2 })
+  expect(ran.stageEnd('good').outputs['out']).toMatchObject({ kind: 'file', path: 'out', sizeBytes: 2 })
   expect(ran.outcomes).toEqual({ good: 'executed', bad: 'failed', after: 'skipped' })
   expect(again.outcomes).toEqual({ good: 'hit', bad: 'failed', after: 'skipped' })
   expect(JSON.parse(printed.stdout)).toHaveProperty('oneOf')
@@ -86,7 +85,7 @@ test('the help names every command and its exit codes', async () => {
 
 test.each([
   [['rum'], /unknown command 'rum'.*Did you mean run\?/s],
-  [['run', '--jbos', '2'], /unknown option '--jbos'.*Did you mean --jobs\?/s],
+  [['run', 'reproduce', '--jbos', '2'], /unknown option '--jbos'.*Did you mean --jobs\?/s],
   [['run', 'frist'], /there is no stage "frist"; did you mean "first"\?/],
   [['why', 'thrid'], /there is no stage "thrid"/],
   [['run', '--jobs', '0'], /whole number above 0/],
