@@ -1,16 +1,11 @@
 // The command `trajectory`: validate, stats, show, translate, schema. Arguments in, text and exit code out; the files are all it touches.
 import { parseArgs } from 'node:util'
 import { checkTrajectories } from './check.ts'
+import type { CommandIo } from './command-io.ts'
 import { type Fault, formatFault, TrajectoryError } from './fault.ts'
 import { readTrajectories } from './read.ts'
 import { formatEpisode, formatStats } from './show.ts'
 import { trajectoryStats } from './stats.ts'
-
-/** Where the command writes. */
-export interface CommandIo {
-  readonly stdout: (text: string) => void
-  readonly stderr: (text: string) => void
-}
 
 /** Exit codes of the command. */
 export const TRAJECTORY_EXITS = { valid: 0, invalid: 1, usage: 2, unreadable: 3 } as const

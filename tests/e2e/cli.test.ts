@@ -51,6 +51,7 @@ const COMMANDS = [
     'why',
     'log',
     'out',
+    'reproduce',
     'graph',
     'verify',
     'gc',

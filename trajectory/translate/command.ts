@@ -2,7 +2,7 @@
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { CommandIo } from '../command.ts'
+import type { CommandIo } from '../command-io.ts'
 import { writeTrajectories } from '../write.ts'
 import { translateAgentLightning } from './agent-lightning.ts'
 import type { LauncherInput } from './launcher.ts'
