@@ -23,7 +23,7 @@ from pilot_rl.policy import Policy, load_policy
 from pilot_rl.questions import Question, from_json
 from pilot_rl.records import Json, read_json, read_lines, write_json
 from pilot_rl.rollouts import Call, Episode, Task, to_call
-from pilot_rl.tokenizer import render
+from pilot_rl.tokenizer import END, SPECIALS, render
 
 MAX_FAULTS = 10
 
@@ -230,7 +230,7 @@ def audit_identity(record: Record, behaviour: Policy, held_out: Sequence[Questio
     """One policy, one question a group, each call of its own rollout, and nothing of what is held out."""
     faults: list[str] = []
     secret = [tuple(render([{"role": "user", "content": question.question}])) for question in held_out]
-    leaks = 0
+    leaks = held_out_found = 0
     groups: dict[str, set[str]] = {}
     for row in record.rows:
         rollout = record.rollouts[row["rollout_id"]]
@@ -240,6 +240,10 @@ def audit_identity(record: Record, behaviour: Policy, held_out: Sequence[Questio
             said = [message["content"] for message in request["request"]["messages"] if message["role"] == "user"]
             if said != [asked]:
                 faults.append(f"rollout {row['rollout_id']} asked {asked!r}, a call of it {said!r}")
+            strangers = [turn for turn in user_turns(call.prompt) if turn != asked]
+            leaks += len(strangers)
+            if strangers:
+                faults.append(f"rollout {row['rollout_id']}: a prompt holds the question {strangers[0]!r} of another")
             if call.policy_revision != behaviour.revision or call.policy_version != row["policy_version"]:
                 faults.append(
                     f"rollout {row['rollout_id']}: a call by policy {call.policy_revision[:12]} version "
@@ -251,21 +255,32 @@ def audit_identity(record: Record, behaviour: Policy, held_out: Sequence[Questio
             faults.append(
                 f"row {row['rollout_id']}: group {row['group_id']}, made for {rollout['metadata']['group_id']}"
             )
-        leaks += sum(tuple(row["tokens"][: len(prompt)]) == prompt for prompt in secret)
+        held_out_found += sum(tuple(row["tokens"][: len(prompt)]) == prompt for prompt in secret)
     for group, questions in groups.items():
         if len(questions) != 1:
             faults.append(f"group {group} holds {len(questions)} questions")
-    if leaks:
-        faults.append(f"{leaks} rows hold a held-out question")
+    if held_out_found:
+        faults.append(f"{held_out_found} rows hold a held-out question")
     accounted = {row["rollout_id"] for row in record.rows} | {row["rollout_id"] for row in record.diagnostics}
     return {
         "faults": faults,
         "groups": len(groups),
         "policy_revision": behaviour.revision,
-        "held_out_prompts_found": leaks,
+        "held_out_prompts_found": held_out_found,
+        "questions_of_others_found": leaks,
         "rollouts": len(record.rollouts),
         "unaccounted": len(set(record.rollouts) - accounted),
     }
+
+
+def user_turns(tokens: Sequence[int]) -> list[str]:
+    """What users say in a prompt, from its tokens alone: each rollout's question is the canary of the others."""
+    turns = []
+    for start, token in enumerate(tokens):
+        if token == SPECIALS["<|user|>"]:
+            end = tokens.index(END, start)
+            turns.append(bytes(tokens[start + 1 : end]).decode())
+    return turns
 
 
 if __name__ == "__main__":
