@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
+import { readTrajectories, writeTrajectories } from '../../trajectory/index.ts'
 import {
   type LauncherInput,
-  readTrajectories,
   TranslateError,
   type TranslateRule,
   type Translation,
@@ -18,8 +18,7 @@ import {
   translateVerifiers01,
   translateVerifiers04,
   translateVerl,
-  writeTrajectories,
-} from '../../trajectory/index.ts'
+} from '../../trajectory/translate/index.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: samples are edited field by field to plant faults.
 type Json = any
