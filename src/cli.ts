@@ -273,6 +273,13 @@ function exit(code: number): void {
   process.exitCode = code
 }
 
+/** What went wrong first, where closing up after it failed too. */
+function firstOf(error: unknown): unknown {
+  // By name: before Node.js 24 the class is none of the language's own.
+  const isLater = error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error
+  return isLater ? firstOf(error.suppressed) : error
+}
+
 function ignoreClosed(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error
 }
@@ -293,8 +300,9 @@ export async function main(argv: readonly string[]): Promise<void> {
       process.exitCode = error.exitCode === 0 ? EXIT_CODES.ok : EXIT_CODES.user
       return
     }
-    process.stderr.write(`${formatError(error)}\n`)
-    process.exitCode = error instanceof PilotError ? error.exitCode : EXIT_CODES.pilot
+    const first = firstOf(error)
+    process.stderr.write(`${formatError(first)}\n`)
+    process.exitCode = first instanceof PilotError ? first.exitCode : EXIT_CODES.pilot
   }
 }
 

@@ -31,7 +31,7 @@ export async function runCommand(stages: readonly string[], flags: RunFlags): Pr
   }
   using session = await openSession(flags, stages, onWarning)
   const { project, runId, now } = session
-  const reporter = fanOut([await chooseReporter(flags), openRecord(project, runId)])
+  const reporter = fanOut([await chooseReporter(flags), openRecord(project, runId, onWarning)])
   listener = reporter
   for (const event of early) reporter.on(event)
   await using executor = openLocalExecutor({ onWarning, tempRoot: () => project.store.makeTemp('pipes') })
@@ -67,6 +67,20 @@ async function chooseReporter(flags: RunFlags): Promise<Reporter> {
 }
 
 /** The events of the run beside its logs; the folder is made when there is something to keep. */
-function openRecord(project: Project, runId: string): Reporter {
-  return recordEvents((lines) => appendFileSync(join(project.store.runFolder(runId), 'events.ndjson'), lines))
+function openRecord(
+  project: Project,
+  runId: string,
+  onWarning: (code: string, message: string) => void,
+): Reporter {
+  let isWritable = true
+  return recordEvents((lines) => {
+    if (!isWritable) return
+    try {
+      appendFileSync(join(project.store.runFolder(runId), 'events.ndjson'), lines)
+    } catch (error) {
+      // A reporter must not throw: the run goes on without its record.
+      isWritable = false
+      onWarning('record-unwritable', `the events of this run are not recorded: ${String(error)}`)
+    }
+  })
 }

@@ -139,7 +139,7 @@ async function attemptOnce(
     const job = toJob(context, stage, resolved, { attempt, gpuIds, logPath, workdir, inputs, report })
     outcome = await execute(context, job)
     const record = toRecord(context, stage, job, outcome, startedAt)
-    const kept = keepLog(context, outcome, logPath)
+    const kept = await keepLog(context, outcome, logPath)
     if (outcome.failure) {
       keepResumeFolder(context, stage, resolved, workdir)
       writeRecord(logPath, record, outcome.failure)
@@ -285,9 +285,9 @@ function toRecord(
 }
 
 /** Keeps the log by content too, so that it can be shown after a hit. @returns whether there is a log */
-function keepLog({ project }: RunContext, outcome: JobOutcome, logPath: string): boolean {
+async function keepLog({ project }: RunContext, outcome: JobOutcome, logPath: string): Promise<boolean> {
   if (!outcome.log) return false
-  void project.store.putLog(outcome.log.digest, readFileSync(logPath))
+  await project.store.putLog(outcome.log.digest, readFileSync(logPath))
   return true
 }
 

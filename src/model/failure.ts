@@ -6,7 +6,20 @@ import type { Failure, FailureClass } from './result.ts'
 /** What the engine found wrong with an attempt, as the failure that is reported and recorded. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof PilotError) return { class: classOf(error), message: error.message, hint: error.hint }
+  if (isSystemError(error)) return { class: 'infra', message: error.message, hint: HINTS[error.code] }
   return { class: 'infra', message: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+}
+
+/** What to do about what the system said. */
+const HINTS: Readonly<Record<string, string>> = {
+  ENOSPC: 'free some space, or let `pilot gc` do it',
+  EDQUOT: 'free some space, or let `pilot gc` do it',
+  EMFILE: 'raise the limit of open files: ulimit -n',
+}
+
+/** The system's refusals say all there is in one line; where in pilot they came up is of no use to anybody. */
+function isSystemError(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'code' in error && 'syscall' in error && typeof error.code === 'string'
 }
 
 function classOf(error: PilotError): FailureClass {

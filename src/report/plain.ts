@@ -51,7 +51,11 @@ export function plainReporter(options: PlainOptions): Reporter {
         return row('yellow', 'skip', `${end.stage}: ${end.reason ?? ''}`)
       case 'failed':
         failures.push(end)
-        return row('red', 'fail', `${end.stage}: ${end.failure?.message ?? ''}`)
+        return row(
+          'red',
+          'fail',
+          `${end.stage}: ${end.failure?.message.replace(`stage "${end.stage}" `, 'it ').replace(`stage "${end.stage}": `, '') ?? ''}`,
+        )
       default:
         return assertNever(end.outcome)
     }
@@ -122,6 +126,12 @@ function keepTail(tails: Map<string, string[]>, stage: string, text: string, lin
   if (tail.length > lines) tail.shift()
 }
 
+/** Many messages name the stage themselves. */
+function nameStage(stage: string, message: string): string {
+  const name = `stage "${stage}"`
+  return message.startsWith(name) ? message : `${name}: ${message}`
+}
+
 /** What went wrong with a stage: message, place, log and the last lines it printed. */
 export function formatFailure(
   end: StageEnd,
@@ -131,7 +141,7 @@ export function formatFailure(
   const { failure } = end
   const place = [end.where, end.log && `log ${end.log}`].filter((part) => part).join(', ')
   const lines = [
-    `${paint('red', `error[${failure?.class ?? 'failed'}]`)}: stage "${end.stage}": ${failure?.message ?? ''}`,
+    `${paint('red', `error[${failure?.class ?? 'failed'}]`)}: ${nameStage(end.stage, failure?.message ?? '')}`,
   ]
   if (place !== '') lines.push(`  where   ${place}`)
   if (failure?.hint) lines.push(`  hint    ${failure.hint}`)

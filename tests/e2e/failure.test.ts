@@ -1,7 +1,10 @@
 // What happens when something breaks: nothing half-made is kept, and the text says what, where and what to do.
 
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
 import { createProject } from '../rig/project.ts'
 import { shellPipeline } from '../rig/shell-pipeline.ts'
 
@@ -255,3 +258,37 @@ test('more isolation than there is, is refused before anything runs', async () =
   expect(ran.code).toBe(3)
   expect(ran.stderr).toMatch(/stage "shut" asks for isolation "sandbox".*\n.*where +pipeline\.ts:2/)
 })
+
+const SMALL = mountSmall()
+afterAll(() => {
+  if (SMALL !== undefined) spawnSync('umount', [SMALL])
+})
+
+test.skipIf(SMALL === undefined)(
+  'a full disk is the machine’s fault, in words; with room again the run goes on',
+  async () => {
+    const folder = SMALL ?? ''
+    using project = createProject({})
+    const pipeline = (bytes: number): string =>
+      shellPipeline({
+        small: { sh: 'echo 1 > "$out"' },
+        big: { sh: `head -c ${bytes} /dev/zero > "$out"`, more: 'retries: 0,' },
+      })
+    writeFileSync(join(folder, 'pipeline.ts'), pipeline(20_000_000))
+    const full = await project.pilot(['run', '--keep-going'], { cwd: folder })
+    writeFileSync(join(folder, 'pipeline.ts'), pipeline(1_000))
+    const mended = await project.run([], { cwd: folder })
+
+    expect(full.code).toBe(3)
+    expect(full.stdout + full.stderr).toMatch(/error\[infra\].*ENOSPC.*hint +free some space/s)
+    expect(full.stdout + full.stderr).not.toMatch(/\n {4}at /)
+    expect(mended.outcomes).toEqual({ small: 'hit', big: 'executed' })
+  },
+)
+
+/** A file system of a few MiB, where this user may mount one. */
+function mountSmall(): string | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'pilot-small-'))
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', folder])
+  return mounted.status === 0 ? folder : undefined
+}
