@@ -14,6 +14,11 @@ if (have[0] < needed[0] || (have[0] === needed[0] && have[1] < needed[1])) {
   )
   process.exitCode = 3
 } else {
+  // Before Node.js 24 SQLite is called experimental; what pilot uses of it is not.
+  var emitWarning = process.emitWarning
+  process.emitWarning = function (warning) {
+    if (!/SQLite is an experimental/.test(String(warning))) emitWarning.apply(process, arguments)
+  }
   import('node:module')
     .then((module) => {
       module.enableCompileCache()

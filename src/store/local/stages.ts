@@ -51,8 +51,8 @@ export function openStages(db: Database): Stages {
     if (!newest) return
     const good = list.every((row) => row.outcome !== 'failed') ? 1 : 0
     db.run(
-      `INSERT INTO runs VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM runs), ?3, ?4)
-       ON CONFLICT (id) DO UPDATE SET at = ?2, good = ?3, keys = ?4`,
+      `INSERT INTO runs VALUES (?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM runs), ?, ?)
+       ON CONFLICT (id) DO UPDATE SET at = excluded.at, good = excluded.good, keys = excluded.keys`,
       newest.runId,
       newest.at,
       good,
@@ -64,8 +64,9 @@ export function openStages(db: Database): Stages {
     const { stage, runId, key, outcome, wallMs, at } = row
     // A hit was not executed and may bring no time: then the last one known stays.
     db.run(
-      `INSERT INTO stages VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (stage) DO UPDATE
-       SET run = ?2, key = ?3, outcome = ?4, wall = CASE WHEN ?5 > 0 THEN ?5 ELSE wall END, at = ?6`,
+      `INSERT INTO stages VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (stage) DO UPDATE
+       SET run = excluded.run, key = excluded.key, outcome = excluded.outcome, at = excluded.at,
+         wall = CASE WHEN excluded.wall > 0 THEN excluded.wall ELSE wall END`,
       stage,
       runId,
       key,
