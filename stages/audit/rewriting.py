@@ -3,12 +3,8 @@ runs it, since the calculator harness only ever appends."""
 
 from __future__ import annotations
 
-import os
-import sys
-
-from pilot_rl.calculator import TOOLS, Endpoint, ModelUnavailable, ToolFailed, use_calculator
-from pilot_rl.process import die_with_parent
-from pilot_rl.worker import EXIT_FAILED, FAILURE_EVENT, post_event, score
+from pilot_rl.calculator import TOOLS, Endpoint, use_calculator
+from pilot_rl.worker import play
 
 
 class Agent:
@@ -16,22 +12,7 @@ class Agent:
 
     def run(self) -> None:
         """One episode, from the variables of the rollout's `env_map`."""
-        die_with_parent()
-        env = os.environ
-        endpoint = Endpoint(env["AGL_OPENAI_BASE_URL"], env["AGL_KEY"])
-        try:
-            answer = run_episode(
-                endpoint,
-                env["PILOT_QUESTION"],
-                seed=int(env["PILOT_SEED"]),
-                turns=int(env["PILOT_TURNS"]),
-                max_tokens=int(env["PILOT_MAX_TOKENS"]),
-            )
-        except (ModelUnavailable, ToolFailed) as error:
-            kind = "gateway" if isinstance(error, ModelUnavailable) else "tool"
-            post_event(env, FAILURE_EVENT, {"kind": kind, "message": str(error)})
-            sys.exit(EXIT_FAILED)
-        post_event(env, "reward", {"value": score(answer, env["PILOT_ANSWER"]), "source": "agent"})
+        play(run_episode)
 
 
 def run_episode(endpoint: Endpoint, question: str, *, seed: int, turns: int, max_tokens: int) -> str | None:
