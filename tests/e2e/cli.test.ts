@@ -123,7 +123,7 @@ test('status, why, log, out and graph tell of what ran', async () => {
   expect(status?.stdout).toMatch(/first +run +executed/)
   expect(status?.stdout).toMatch(/second +wait +executed/)
   expect(why?.stdout).toMatch(/inputs\.a: [0-9a-f]{12} -> [0-9a-f]{12}/)
-  expect(log?.stdout).toMatch(/out\| said\n/)
+  expect(log?.stdout, log?.stderr).toMatch(/out\| said\n/)
   expect(out?.stdout).toBe('artifacts/latest/second/out\n')
   expect(graph?.stdout).toBe('flowchart LR\n  s0["first"]\n  s1["second"]\n  s0 --> s1\n')
 })
@@ -265,4 +265,16 @@ test('a reader that goes away is no error', async () => {
 
   expect(ran.stdout).toBe('{\n')
   expect(ran.stderr).toBe('')
+})
+
+test('many commands at once do not get in each other’s way', async () => {
+  using project = createProject(CHAIN)
+  await project.run()
+  const commands = [['status'], ['why', 'first'], ['log', 'first'], ['out', 'second'], ['plan'], ['verify']]
+
+  for (let round = 0; round < 8; round++) {
+    const ended = await Promise.all(commands.map((argv) => project.pilot(argv)))
+
+    for (const { code, stderr } of ended) expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  }
 })

@@ -62,6 +62,13 @@ export interface StartOptions {
 /** @param files path -> text; @param label part of the folder's name, for names with spaces and such */
 export function createProject(files: Readonly<Record<string, string>>, label = 'pilot-test-'): TestProject {
   const root = realpathSync(mkdtempSync(join(tmpdir(), label)))
+  const running = new Set<ChildProcess>()
+  const launch = (argv: readonly string[], options?: StartOptions): Started => {
+    const started = start(root, argv, options)
+    running.add(started.process)
+    started.process.once('close', () => running.delete(started.process))
+    return started
+  }
   const project: TestProject = {
     root,
     write: (more) => {
@@ -72,10 +79,14 @@ export function createProject(files: Readonly<Record<string, string>>, label = '
     },
     read: (path) => readFileSync(join(root, path), 'utf8'),
     path: (...parts) => join(root, ...parts),
-    start: (argv, options) => start(root, argv, options),
-    pilot: (argv, options) => start(root, argv, options).finished,
-    run: async (argv = [], options) => toRan(await start(root, ['run', '--json', ...argv], options).finished),
-    [Symbol.dispose]: () => removeAll(root),
+    start: launch,
+    pilot: (argv, options) => launch(argv, options).finished,
+    run: async (argv = [], options) => toRan(await launch(['run', '--json', ...argv], options).finished),
+    [Symbol.dispose]: () => {
+      // Of a test that failed before its commands ended; their guards end what they started.
+      for (const child of running) child.kill('SIGKILL')
+      removeAll(root)
+    },
   }
   project.write(files)
   return project

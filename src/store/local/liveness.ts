@@ -25,7 +25,8 @@ export function becomeOwner(layout: Layout, runId: string): Owner {
   for (let round = 0; ; round++) {
     const id = `${label}.${randomBytes(6).toString('hex')}`
     const path = lockPath(layout, id)
-    const lock = tryLock(new DatabaseSync(path, { timeout: 0 }))
+    const taken = tryLock(path, new DatabaseSync(path, { timeout: 0 }))
+    const lock = typeof taken === 'string' ? undefined : taken
     // One that sweeps may have found the file before it was locked and removed it: such a lock holds nothing.
     if (lock && existsSync(path)) return { id, [Symbol.dispose]: () => letGo(path, lock) }
     lock?.close()
@@ -38,9 +39,9 @@ export function isAlive(layout: Layout, owner: string): boolean {
   const path = lockPath(layout, owner)
   const file = openExisting(path)
   if (!file) return false
-  const lock = tryLock(file)
-  if (!lock) return true
-  letGo(path, lock)
+  const lock = tryLock(path, file)
+  if (lock === 'held') return true
+  if (lock !== 'gone') letGo(path, lock)
   return false
 }
 
@@ -57,14 +58,16 @@ function openExisting(path: string): DatabaseSync | undefined {
   }
 }
 
-/** The file, locked; or undefined, closed, where another process holds it. */
-function tryLock(lock: DatabaseSync): DatabaseSync | undefined {
+/** The file, locked; or, closed, why not: another process holds it, or removed it since it was opened, which SQLite
+ *  calls an I/O error. */
+function tryLock(path: string, lock: DatabaseSync): DatabaseSync | 'held' | 'gone' {
   try {
     lock.exec('BEGIN EXCLUSIVE')
     return lock
   } catch (error) {
     lock.close()
-    if (sqliteCode(error) === SQLITE_BUSY) return undefined
+    if (sqliteCode(error) === SQLITE_BUSY) return 'held'
+    if (!existsSync(path)) return 'gone'
     throw error
   }
 }
