@@ -33,6 +33,9 @@ const fromOption = () =>
 const onlyOption = () => new Option('--only <stage>', 'only this stage').argParser(collect)
 const forceOption = () =>
   new Option('--force <stage>', 'execute it even where a result is kept').argParser(collect)
+const noRemoteOption = () => new Option('--no-remote', 'leave the store beyond this machine out')
+const remoteOnlyOption = () => new Option('--remote-only', 'take results from that store, none kept here')
+const readOnlyOption = () => new Option('--read-only', 'write nothing to that store')
 const jsonOption = () => new Option('--json', 'one JSON event a line on stdout')
 
 /** Adds a closing example to a command's help. */
@@ -98,6 +101,9 @@ function addRunning(program: Command): void {
     .option('-j, --jobs <n>', 'stages at the same time, at most (default: the CPUs)')
     .option('-k, --keep-going', 'after a failure, go on with what does not depend on it')
     .option('-n, --dry-run', 'say what would happen, and do nothing')
+    .addOption(noRemoteOption())
+    .addOption(remoteOnlyOption())
+    .addOption(readOnlyOption())
     .addOption(jsonOption())
     .addHelpText('after', example('pilot run --to evaluate --force ppo-step'))
     .action(async (stages, flags) =>
@@ -113,6 +119,8 @@ function addRunning(program: Command): void {
     .addOption(onlyOption())
     .addOption(forceOption())
     .addOption(recipeOption())
+    .addOption(noRemoteOption())
+    .addOption(remoteOnlyOption())
     .addOption(jsonOption())
     .addHelpText('after', example('pilot plan --recipe agent-lightning'))
     .action(async (stages, flags) =>

@@ -29,7 +29,9 @@ export async function runCommand(stages: readonly string[], flags: RunFlags): Pr
     if (listener) listener.on(event)
     else early.push(event)
   }
-  using session = await openSession(flags, stages, onWarning)
+  const onProgress = (what: string, doneBytes: number, totalBytes: number) =>
+    listener?.on({ type: 'progress', what, doneBytes, totalBytes })
+  using session = await openSession(flags, stages, onWarning, onProgress)
   const { project, runId, now } = session
   const reporter = fanOut([await chooseReporter(flags), openRecord(project, runId, onWarning)])
   listener = reporter

@@ -16,10 +16,11 @@ export async function openSession(
   flags: Flags,
   stages: readonly string[] = [],
   onWarning: (code: string, message: string) => void = warnOnStderr,
+  onProgress?: (what: string, doneBytes: number, totalBytes: number) => void,
 ): Promise<Session> {
   const now = () => new Date()
   const runId = toRunId(now())
-  const project = await openProject(readConfig(flags, stages), { runId, onWarning })
+  const project = await openProject(readConfig(flags, stages), { runId, onWarning, onProgress })
   return { project, runId, now, [Symbol.dispose]: () => project[Symbol.dispose]() }
 }
 

@@ -17,6 +17,8 @@ import { type Facts, toolKey } from '../plan/key.ts'
 import { placeOf } from '../plan/name.ts'
 import type { Capacity } from '../plan/schedule.ts'
 import { type Damage, openLocalStore } from '../store/local.ts'
+import type { Tiers } from '../store/tiers.ts'
+import { openRemoteTiers } from './remote.ts'
 
 export interface Project extends Disposable {
   readonly config: Config
@@ -30,6 +32,8 @@ export interface Project extends Disposable {
   readonly capacity: Capacity
   readonly host: HostFingerprint
   readonly store: LocalStore
+  /** The stores beyond this machine, where there are any. */
+  readonly tiers: Tiers | undefined
   /** For what is derived on this machine and must not travel, such as virtual environments. */
   readonly machineDir: string
   readonly pilotVersion: string
@@ -41,6 +45,8 @@ export interface OpenOptions {
   readonly runId: string
   /** A tree was found damaged and set aside. */
   readonly onWarning: (code: string, message: string) => void
+  /** How far transfers are. */
+  readonly onProgress?: ((what: string, doneBytes: number, totalBytes: number) => void) | undefined
 }
 
 /** Loads and checks the pipeline, and opens the store beside it. @throws PilotError for whatever is wrong with either */
@@ -88,6 +94,11 @@ export async function assembleProject(
     onDamage: (digest, found) => onWarning('damaged', formatDamage(digest, found)),
     onWarning: (message) => onWarning('store', message),
   })
+  const pilotVersion = readVersion()
+  const tiers = await openRemoteTiers({ config, loaded, local: store, ...options }).catch((error: unknown) => {
+    store[Symbol.dispose]()
+    throw error
+  })
   return {
     config,
     root: loaded.root,
@@ -103,8 +114,9 @@ export async function assembleProject(
     },
     host: hostFingerprint(),
     store,
+    tiers,
     machineDir: join(store.root, 'machine'),
-    pilotVersion: readVersion(),
+    pilotVersion,
     imported: new Map(),
     [Symbol.dispose]: () => store[Symbol.dispose](),
   }

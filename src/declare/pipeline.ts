@@ -12,6 +12,8 @@ export interface PipelineDefinition<R extends z.ZodType> {
    *  It writes under `locks/`; with `--check` added it writes nothing and exits 0 only where the lock is up to date.
    *  `{node}` is the Node.js that runs pilot. */
   readonly locks?: Readonly<Record<string, readonly string[]>>
+  /** The store beyond this machine, `s3://bucket/prefix?region=…&endpoint=…`; PILOT_STORE goes before it. */
+  readonly store?: string
   /** The stages, in any order; wiring gives the edges. */
   readonly stages: (recipe: z.output<R>) => Iterable<StageUse>
 }
@@ -24,6 +26,7 @@ export interface DefinedPipeline {
   readonly recipe: z.ZodType | undefined
   readonly defaultRecipe: string | undefined
   readonly locks: Readonly<Record<string, readonly string[]>>
+  readonly store: string | undefined
   readonly stages: (recipe: unknown) => Iterable<StageUse>
 }
 
@@ -36,6 +39,7 @@ export function definePipeline<R extends z.ZodType = z.ZodUndefined>(
     recipe: definition.recipe,
     defaultRecipe: definition.defaultRecipe,
     locks: definition.locks ?? {},
+    store: definition.store,
     // load.ts passes what `definition.recipe` parsed, or undefined where there is none.
     stages: (recipe) => definition.stages(recipe as z.output<R>),
   }

@@ -40,6 +40,8 @@ export interface LocalStore extends Store, Disposable {
   lookup(key: Digest): ResultBrief | undefined
   /** As `getResult`, synchronous, without looking at the tree. */
   readResult(key: Digest): ActionResult | undefined
+  /** Notes what is known of an action whose tree is elsewhere: for `why` and `log`, never served as a hit. */
+  noteResult(result: ActionResult): void
 
   // -- trees
   /** Moves the folder `dir` (same file system) to its place as `tree` and makes it read-only. Where the tree stands

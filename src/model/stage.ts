@@ -85,6 +85,8 @@ export interface Pipeline {
   readonly stages: readonly Stage[]
   /** What writes each lock: program and arguments, by name. */
   readonly locks: Readonly<Record<string, readonly string[]>>
+  /** Address of the store beyond this machine. */
+  readonly store?: string | undefined
 }
 
 /** Input name of the stage's own folder. */

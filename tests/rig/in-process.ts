@@ -27,6 +27,16 @@ export function testConfig(root: string, fields: Partial<Config> = {}): Config {
     environment: { PATH: process.env['PATH'] },
     cpus: 2,
     memoryMiB: 4096,
+    remote: {
+      address: undefined,
+      mode: 'off',
+      isOnly: false,
+      trust: 'trusted',
+      signingKey: undefined,
+      policy: undefined,
+      builder: undefined,
+      beatMs: 5_000,
+    },
     ...fields,
   }
 }
