@@ -197,7 +197,12 @@ async function finishSending({ project, runId, known, now, stop }: RunContext, t
   }
   const keys = known.flatMap((result) => (result ? [result.key] : []))
   const trees = known.flatMap((result) => (result ? [result.tree] : []))
-  const root = { schema: 'pilot.root.v1', project: basename(project.root), run: runId, at: now().toISOString() }
+  const root = {
+    schema: 'pilot.root.v1',
+    project: basename(project.root),
+    run: runId,
+    at: now().toISOString(),
+  }
   await tiers.putRoot(`run-${runId}`, { ...root, good: tally.isGood(), keys, trees })
   store.flush()
 }

@@ -98,7 +98,10 @@ async function bringLeased(
   const leased = await lease(context, stage, resolved, isForced, report)
   if (leased.type === 'made') return { type: 'done', outcome: 'restored', result: leased.result, event: {} }
   if (leased.type === 'stopped') {
-    return failedBy(context, stage, resolved, { class: 'cancelled', message: 'the run was stopped while waiting' })
+    return failedBy(context, stage, resolved, {
+      class: 'cancelled',
+      message: 'the run was stopped while waiting',
+    })
   }
   const brought = await attempts(context, stage, resolved, gpuIds, report)
   const result = brought.type === 'done' ? context.project.store.readResult(resolved.key) : undefined
@@ -114,11 +117,14 @@ async function fetchInputs({ project, known }: RunContext, stage: Stage): Promis
   if (!tiers) return []
   const lost: number[] = []
   const producers = new Set(
-    Object.values(stage.inputs).flatMap((ref) => (ref.from === 'stage' ? [graph.indexOf.get(ref.stage) ?? -1] : [])),
+    Object.values(stage.inputs).flatMap((ref) =>
+      ref.from === 'stage' ? [graph.indexOf.get(ref.stage) ?? -1] : [],
+    ),
   )
   for (const producer of producers) {
     const tree = known[producer]?.tree
-    if (tree && store.openTree(tree) === undefined && (await tiers.fetch(tree)) === undefined) lost.push(producer)
+    if (tree && store.openTree(tree) === undefined && (await tiers.fetch(tree)) === undefined)
+      lost.push(producer)
   }
   return lost
 }

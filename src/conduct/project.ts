@@ -34,6 +34,8 @@ export interface Project extends Disposable {
   readonly store: LocalStore
   /** The stores beyond this machine, where there are any. */
   readonly tiers: Tiers | undefined
+  /** The store that the pipeline names. */
+  readonly remoteAddress: string | undefined
   /** For what is derived on this machine and must not travel, such as virtual environments. */
   readonly machineDir: string
   readonly pilotVersion: string
@@ -95,10 +97,12 @@ export async function assembleProject(
     onWarning: (message) => onWarning('store', message),
   })
   const pilotVersion = readVersion()
-  const tiers = await openRemoteTiers({ config, loaded, local: store, ...options }).catch((error: unknown) => {
-    store[Symbol.dispose]()
-    throw error
-  })
+  const tiers = await openRemoteTiers({ config, loaded, local: store, ...options }).catch(
+    (error: unknown) => {
+      store[Symbol.dispose]()
+      throw error
+    },
+  )
   return {
     config,
     root: loaded.root,
@@ -115,6 +119,7 @@ export async function assembleProject(
     host: hostFingerprint(),
     store,
     tiers,
+    remoteAddress: loaded.pipeline.store,
     machineDir: join(store.root, 'machine'),
     pilotVersion,
     imported: new Map(),

@@ -59,17 +59,19 @@ export async function openRemoteStores(parts: RemoteParts): Promise<RemoteStores
   const { remote } = config
   const address = remote.address ?? loaded.pipeline.store
   if (address === undefined || remote.mode === 'off') return undefined
-  const [{ parseS3Address }, { openS3Objects }, { openRemoteStore }, { RemoteError }, keys, trust] = await Promise.all([
-    import('../store/s3/address.ts'),
-    import('../store/s3/objects.ts'),
-    import('../store/remote/store.ts'),
-    import('../store/remote/objects.ts'),
-    import('../store/remote/keys.ts'),
-    import('../store/remote/trust.ts'),
-  ])
+  const [{ parseS3Address }, { openS3Objects }, { openRemoteStore }, { RemoteError }, keys, trust] =
+    await Promise.all([
+      import('../store/s3/address.ts'),
+      import('../store/s3/objects.ts'),
+      import('../store/remote/store.ts'),
+      import('../store/remote/objects.ts'),
+      import('../store/remote/keys.ts'),
+      import('../store/remote/trust.ts'),
+    ])
   const where = parseS3Address(address)
   const policy = findPolicy(parts)
-  const signingKey = remote.signingKey && readFile(resolveIn(loaded.root, remote.signingKey), 'PILOT_SIGNING_KEY')
+  const signingKey =
+    remote.signingKey && readFile(resolveIn(loaded.root, remote.signingKey), 'PILOT_SIGNING_KEY')
   const builder = remote.builder ?? 'urn:hessian-pilot:local'
   let doneBytes = 0
   const open = async (prefix: string, isOwn: boolean): Promise<RemoteStore> => {
@@ -102,11 +104,21 @@ export async function openRemoteStores(parts: RemoteParts): Promise<RemoteStores
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error
     const { reason, message, hint } = error
-    throw new PilotError({ code: reason, blame: 'environment', what: message, where: address, hint, cause: error.cause })
+    throw new PilotError({
+      code: reason,
+      blame: 'environment',
+      what: message,
+      where: address,
+      hint,
+      cause: error.cause,
+    })
   }
 }
 
-function findPolicy({ config, loaded }: RemoteParts): { readonly text: string; readonly where: string } | undefined {
+function findPolicy({
+  config,
+  loaded,
+}: RemoteParts): { readonly text: string; readonly where: string } | undefined {
   const named = config.remote.policy
   const path = resolveIn(loaded.root, named ?? POLICY_FILE)
   // A policy that is named and not there must not count as none.

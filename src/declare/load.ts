@@ -49,7 +49,10 @@ export async function loadPipeline(
   } catch (error) {
     throw failedError(file, error)
   }
-  return { pipeline: { stages, locks: defined.locks, store: defined.store }, recipe: defined.recipe ? (name ?? null) : null }
+  return {
+    pipeline: { stages, locks: defined.locks, store: defined.store },
+    recipe: defined.recipe ? (name ?? null) : null,
+  }
 }
 
 async function importPipeline(file: string): Promise<DefinedPipeline> {

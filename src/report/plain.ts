@@ -110,8 +110,14 @@ export function plainReporter(options: PlainOptions): Reporter {
 }
 
 /** `sending 1.2 GiB of 3.4 GiB`. */
-export function formatProgress({ what, doneBytes, totalBytes: all }: Extract<RunEvent, { type: 'progress' }>): string {
-  return all > 0 ? `${what} ${formatBytes(doneBytes)} of ${formatBytes(all)}` : `${what} ${formatBytes(doneBytes)}`
+export function formatProgress({
+  what,
+  doneBytes,
+  totalBytes: all,
+}: Extract<RunEvent, { type: 'progress' }>): string {
+  return all > 0
+    ? `${what} ${formatBytes(doneBytes)} of ${formatBytes(all)}`
+    : `${what} ${formatBytes(doneBytes)}`
 }
 
 /** The last line of a run. */

@@ -1,8 +1,8 @@
 // The tiers beyond this machine, as one: read through in order, written behind by a bounded queue, never the reason
 // that a run fails. A read that fails is a miss and a write that fails is a warning, both said once for each cause.
 
-import { PilotError } from '../model/error.ts'
 import type { Digest } from '../model/digest.ts'
+import { PilotError } from '../model/error.ts'
 import type { LocalStore, Store } from '../model/ports.ts'
 import type { ActionResult } from '../model/result.ts'
 import { sizeOf } from '../model/tree.ts'
@@ -12,7 +12,10 @@ import { RemoteError } from './remote/objects.ts'
 /** A store of a tier. What only some of them can do is optional. */
 export interface Tier extends Store {
   readonly leases?: Leases
-  publish?(result: ActionResult, options: { readonly replace: boolean; readonly fence: number }): Promise<void>
+  publish?(
+    result: ActionResult,
+    options: { readonly replace: boolean; readonly fence: number },
+  ): Promise<void>
   putRoot?(name: string, root: unknown): Promise<void>
 }
 

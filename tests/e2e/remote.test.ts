@@ -77,7 +77,12 @@ test('a failed run is resumed on another machine from what the first one stored'
 })
 
 describe('leases', () => {
-  const SLOW = { slow: { sh: 'echo start >> "$MEET/starts"; sleep 1; echo done > "$out"', more: "environment: { pass: ['MEET'] }," } }
+  const SLOW = {
+    slow: {
+      sh: 'echo start >> "$MEET/starts"; sleep 1; echo done > "$out"',
+      more: "env: { pass: ['MEET'] },",
+    },
+  }
 
   test('two machines that start together run each stage once', async () => {
     const prefix = fresh()
@@ -96,7 +101,9 @@ describe('leases', () => {
 
   test('the work of a machine that was killed is taken over after three beats', async () => {
     const prefix = fresh()
-    const hang = { slow: { ...SLOW.slow, sh: 'if [ -e "$MEET/hang" ]; then echo up; sleep 600; fi; echo done > "$out"' } }
+    const hang = {
+      slow: { ...SLOW.slow, sh: 'if [ -e "$MEET/hang" ]; then echo up; sleep 600; fi; echo done > "$out"' },
+    }
     using one = machine(shellPipeline(hang), prefix, { PILOT_LEASE_BEAT_MS: '300' })
     using two = machine(shellPipeline(hang), prefix, { PILOT_LEASE_BEAT_MS: '300' })
     one.write({ hang: '' })
@@ -139,7 +146,10 @@ describe('damage', () => {
   test('a flipped byte found on the way in sends the run back to the producer alone', async () => {
     const prefix = fresh()
     using one = machine(shellPipeline(CHAIN), prefix)
-    using two = machine(shellPipeline({ ...CHAIN, more: { sh: 'cat "$a" > "$out"', inputs: { a: 'prepare' } } }), prefix)
+    using two = machine(
+      shellPipeline({ ...CHAIN, more: { sh: 'cat "$a" > "$out"', inputs: { a: 'prepare' } } }),
+      prefix,
+    )
     using three = machine(shellPipeline(CHAIN), prefix)
     await one.remote()
     const { store } = await openTestRemote(server, { prefix })
@@ -163,7 +173,7 @@ describe('damage', () => {
 
   test('--force replaces a poisoned result for everyone, and the old one is kept aside', async () => {
     const prefix = fresh()
-    const poison = { roll: { sh: 'cat "$MEET/value" > "$out"', more: "environment: { pass: ['MEET'] }," } }
+    const poison = { roll: { sh: 'cat "$MEET/value" > "$out"', more: "env: { pass: ['MEET'] }," } }
     using one = machine(shellPipeline(poison), prefix)
     using two = machine(shellPipeline(poison), prefix)
     one.write({ value: 'poisoned' })
@@ -184,9 +194,33 @@ describe('damage', () => {
 describe('a store that does not answer', () => {
   const causes = [
     ['refuses', { type: 'status', status: 403 }, /access is refused/],
-    ['has no such bucket', { type: 'status', status: 404, body: '<Error><Code>NoSuchBucket</Code><Message>gone</Message></Error>' }, /there is no bucket "pilot"/],
-    ['is elsewhere', { type: 'status', status: 301, body: '<Error><Code>PermanentRedirect</Code><Message>eu</Message></Error>' }, /in another region/],
-    ['has another clock', { type: 'status', status: 403, body: '<Error><Code>RequestTimeTooSkewed</Code><Message>late</Message></Error>' }, /the clock of this machine differs/],
+    [
+      'has no such bucket',
+      {
+        type: 'status',
+        status: 404,
+        body: '<Error><Code>NoSuchBucket</Code><Message>gone</Message></Error>',
+      },
+      /there is no bucket "pilot"/,
+    ],
+    [
+      'is elsewhere',
+      {
+        type: 'status',
+        status: 301,
+        body: '<Error><Code>PermanentRedirect</Code><Message>eu</Message></Error>',
+      },
+      /in another region/,
+    ],
+    [
+      'has another clock',
+      {
+        type: 'status',
+        status: 403,
+        body: '<Error><Code>RequestTimeTooSkewed</Code><Message>late</Message></Error>',
+      },
+      /the clock of this machine differs/,
+    ],
     ['is busy', { type: 'status', status: 429, headers: { 'retry-after': '0' } }, /fewer requests/],
     ['is broken', { type: 'status', status: 500 }, /answers with an error/],
   ] as const
@@ -255,4 +289,3 @@ async function keysBelow(list: AsyncIterable<{ readonly key: string }>): Promise
   for await (const { key } of list) keys.push(key)
   return keys
 }
-

@@ -62,7 +62,7 @@ function hasAllParts({ tree, parts }: Manifest): boolean {
 }
 
 /** A path that leaves the root, or a link that does, is never restored, whoever vouches for it. */
-function isPlain(entries: readonly TreeEntry[]): boolean {
+export function isPlain(entries: readonly TreeEntry[]): boolean {
   return entries.every((entry) => {
     const names = entry.path.split('/')
     if (

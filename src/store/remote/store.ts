@@ -19,6 +19,8 @@ import { uploadTree } from './upload.ts'
 export interface RemoteStore extends Store {
   readonly objects: ObjectStore
   readonly leases: Leases
+  /** The entry of an action as it stands, whoever wrote it; a damaged one is set aside. */
+  read(key: Digest): Promise<{ readonly entry?: Entry }>
   /** As `getResult`, with why there is none where it is there but not accepted. */
   explain(key: Digest): Promise<{ readonly entry?: Entry; readonly refused?: string }>
   /** As `putResult`, under a lease: a result of a later fence is not replaced. */
@@ -168,6 +170,7 @@ export function openRemoteStore(options: RemoteOptions): RemoteStore {
     name: objects.name,
     objects,
     leases,
+    read: async (key) => (await readEntry(key)) ?? {},
     explain,
     getResult,
     publish,
