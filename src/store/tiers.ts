@@ -61,10 +61,14 @@ export interface TiersOptions {
 /** Results waiting to be sent, at most: a stage that ends then waits for one of them. */
 const QUEUE_LENGTH = 32
 
+/** Each failure comes after retries with their waits; a tier that fails so often is left out of the run. */
+const PATIENCE = 3
+
 export function openTiers({ local, readers, writer, isOnly, onWarning, onProgress }: TiersOptions): Tiers {
   const name = (writer ?? readers[0])?.name ?? 'none'
   /** Tiers that will not answer in this run. */
   const shut = new Set<Tier>()
+  const failures = new Map<Tier, number>()
   const said = new Set<string>()
   /** Results by the tree they name, with where they were found. */
   const found = new Map<Digest, { readonly tier: Tier; readonly results: Set<ActionResult> }>()
@@ -85,7 +89,9 @@ export function openTiers({ local, readers, writer, isOnly, onWarning, onProgres
       return await act()
     } catch (error) {
       if (error instanceof PilotError && error.code === 'disk-full') throw error
-      const isLasting = error instanceof RemoteError && error.isLasting
+      const failed = (failures.get(tier) ?? 0) + 1
+      failures.set(tier, failed)
+      const isLasting = (error instanceof RemoteError && error.isLasting) || failed >= PATIENCE
       if (isLasting) shut.add(tier)
       const reason = error instanceof RemoteError ? error.reason : 'failed'
       if (!said.has(`${tier.name} ${reason}`)) {

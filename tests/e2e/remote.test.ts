@@ -102,13 +102,13 @@ describe('leases', () => {
   test('the work of a machine that was killed is taken over after three beats', async () => {
     const prefix = fresh()
     const hang = {
-      slow: { ...SLOW.slow, sh: 'if [ -e "$MEET/hang" ]; then echo up; sleep 600; fi; echo done > "$out"' },
+      slow: { ...SLOW.slow, sh: 'if [ -e "$MEET/hang" ]; then sleep 600; fi; echo done > "$out"' },
     }
     using one = machine(shellPipeline(hang), prefix, { PILOT_LEASE_BEAT_MS: '300' })
     using two = machine(shellPipeline(hang), prefix, { PILOT_LEASE_BEAT_MS: '300' })
     one.write({ hang: '' })
     const holder = one.start(['run', '--json'], one.options)
-    await holder.line(/"line":"up"/)
+    await holder.line(/stage-start/)
     const waiter = two.start(['run', '--json'], two.options)
     await waiter.line(/stage-wait/)
 

@@ -42,7 +42,7 @@ export async function startS3Server(folder = mkdtempSync(join(tmpdir(), 'pilot-s
     ...[`-volume.port=${volume}`, `-filer.port=${filer}`, `-admin.port=${admin}`],
   ]
   // The shell ends the server when this process is gone, however it went: its stdin closes.
-  const script = '"$@" 2>"$LOG" & server=$!; cat >/dev/null; kill "$server"; wait "$server"'
+  const script = '"$@" 2>"$LOG" & server=$!; cat >/dev/null; kill -9 "$server"; wait "$server"'
   const shell = spawn('sh', ['-c', script, 'sh', program, ...words], {
     stdio: ['pipe', 'ignore', 'inherit'],
     env: { ...process.env, LOG: join(folder, 'log') },

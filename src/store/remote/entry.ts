@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { actionDigest } from '../../model/action.ts'
-import type { Digest } from '../../model/digest.ts'
+import { type Digest, digestOf } from '../../model/digest.ts'
 import { type ActionResult, RESULT_SCHEMA } from '../../model/result.ts'
 import { contentAt, type Tree } from '../../model/tree.ts'
 import { ENVELOPE, type Envelope } from './trust.ts'
@@ -21,6 +21,8 @@ const SHAPE = z.strictObject({
   schema: z.literal(ENTRY_SCHEMA),
   fence: z.int().nonnegative(),
   attestation: ENVELOPE.nullable(),
+  /** Of the result's JSON: not every field of it is proved by another digest. */
+  sha256: DIGEST,
   result: z.looseObject({
     schema: z.literal(RESULT_SCHEMA),
     actionDigest: DIGEST,
@@ -46,21 +48,28 @@ const SHAPE = z.strictObject({
 })
 
 export function encodeEntry({ result, attestation, fence }: Entry): Buffer {
-  return Buffer.from(JSON.stringify({ schema: ENTRY_SCHEMA, fence, attestation, result }))
+  return Buffer.from(
+    JSON.stringify({ schema: ENTRY_SCHEMA, fence, attestation, sha256: sumOf(result), result }),
+  )
 }
 
 /** Undefined where the bytes are no entry of this action: the action kept in it must have that very digest. */
 export function decodeEntry(key: Digest, bytes: Buffer): Entry | undefined {
   try {
     const raw: unknown = JSON.parse(bytes.toString('utf8'))
-    const { fence, attestation } = SHAPE.parse(raw)
+    const { fence, attestation, sha256 } = SHAPE.parse(raw)
     // As it stands, not as zod copies it: the order of its keys is signed too.
     const { result } = raw as { readonly result: ActionResult }
-    if (result.actionDigest !== key || actionDigest(result.action) !== key) return undefined
+    if (sumOf(result) !== sha256 || result.actionDigest !== key || actionDigest(result.action) !== key)
+      return undefined
     return { fence, attestation, result }
   } catch {
     return undefined
   }
+}
+
+function sumOf(result: ActionResult): Digest {
+  return digestOf(JSON.stringify(result))
 }
 
 /** True where every output is what the tree holds at its path. */

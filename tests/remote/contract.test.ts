@@ -3,9 +3,9 @@
 import { afterAll, beforeAll } from 'vitest'
 import { BLOBS, PACKS } from '../../src/store/remote/keys.ts'
 import type { ObjectStore } from '../../src/store/remote/objects.ts'
+import { storeContract } from '../contract/store.contract.ts'
 import { type S3Server, startS3Server } from '../rig/s3-server.ts'
 import { openTestRemote } from '../rig/s3-store.ts'
-import { storeContract } from './store.contract.ts'
 
 let server: S3Server
 beforeAll(async () => {
