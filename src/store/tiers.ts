@@ -6,6 +6,7 @@ import { PilotError } from '../model/error.ts'
 import type { LocalStore, Store } from '../model/ports.ts'
 import type { ActionResult } from '../model/result.ts'
 import { sizeOf } from '../model/tree.ts'
+import { toDiskError } from './local/disk.ts'
 import type { Lease, LeaseAnswer, Leases } from './remote/leases.ts'
 import { RemoteError } from './remote/objects.ts'
 
@@ -87,7 +88,9 @@ export function openTiers({ local, readers, writer, isOnly, onWarning, onProgres
     if (shut.has(tier)) return undefined
     try {
       return await act()
-    } catch (error) {
+    } catch (raw) {
+      const error = toDiskError(raw, local.root)
+      // Executing the producer instead would need the same room.
       if (error instanceof PilotError && error.code === 'disk-full') throw error
       const failed = (failures.get(tier) ?? 0) + 1
       failures.set(tier, failed)
