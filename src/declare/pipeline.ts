@@ -12,6 +12,9 @@ export interface PipelineDefinition<R extends z.ZodType> {
    *  It writes under `locks/`; with `--check` added it writes nothing and exits 0 only where the lock is up to date.
    *  `{node}` is the Node.js that runs pilot. */
   readonly locks?: Readonly<Record<string, readonly string[]>>
+  /** The image of every stage that names none: by digest, or by a tag that `pilot lock` has locked. A stage with
+   *  `image: null` runs without one. */
+  readonly image?: string | ((recipe: z.output<R>) => string | undefined)
   /** The stages, in any order; wiring gives the edges. */
   readonly stages: (recipe: z.output<R>) => Iterable<StageUse>
 }
@@ -24,6 +27,7 @@ export interface DefinedPipeline {
   readonly recipe: z.ZodType | undefined
   readonly defaultRecipe: string | undefined
   readonly locks: Readonly<Record<string, readonly string[]>>
+  readonly image: (recipe: unknown) => string | undefined
   readonly stages: (recipe: unknown) => Iterable<StageUse>
 }
 
@@ -31,11 +35,13 @@ export interface DefinedPipeline {
 export function definePipeline<R extends z.ZodType = z.ZodUndefined>(
   definition: PipelineDefinition<R>,
 ): DefinedPipeline {
+  const { image } = definition
   return {
     [PIPELINE]: true,
     recipe: definition.recipe,
     defaultRecipe: definition.defaultRecipe,
     locks: definition.locks ?? {},
+    image: (recipe) => (typeof image === 'function' ? image(recipe as z.output<R>) : image),
     // load.ts passes what `definition.recipe` parsed, or undefined where there is none.
     stages: (recipe) => definition.stages(recipe as z.output<R>),
   }

@@ -64,7 +64,7 @@ export interface Stage {
   readonly tools: Readonly<Record<string, ToolSpec>>
   /** Name of the input that is, or carries, the lock of the stage's environment. */
   readonly lockfile: string | undefined
-  /** `name@sha256:…`. */
+  /** `name@sha256:…`; what is at work in it is said by its digest. */
   readonly image: string | undefined
   readonly accelerator: readonly AcceleratorFact[]
   readonly isolation: Isolation
@@ -85,6 +85,8 @@ export interface Pipeline {
   readonly stages: readonly Stage[]
   /** What writes each lock: program and arguments, by name. */
   readonly locks: Readonly<Record<string, readonly string[]>>
+  /** Images named by a tag, each once. */
+  readonly images: readonly string[]
 }
 
 /** Input name of the stage's own folder. */

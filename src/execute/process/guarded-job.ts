@@ -5,13 +5,15 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Usage } from '../../model/result.ts'
 import { endLeftovers, freeze, type LeftoverSearch } from './leftovers.ts'
+import { type Outside, removeOutside } from './outside.ts'
 import type { GuardReport, StartOrder } from './protocol.ts'
 import { type JobMark, MARKER, type Remembered, readRow, signalProcess } from './table.ts'
 import { emptyUsage, readReaped, type TreeUsage } from './usage.ts'
 
 export interface GuardedJob {
   readonly id: number
-  readonly mark: JobMark
+  mark: JobMark
+  readonly outside: Outside | undefined
   readonly remembered: Remembered
   readonly usage: TreeUsage
   readonly startedMs: number
@@ -53,7 +55,11 @@ export function startGuarded(order: StartOrder, search: LeftoverSearch, onLeader
       const usage = toUsage(job, performance.now() - job.startedMs, readReaped())
       job.isLeading = false
       onLeaderEnd()
-      settle(job, search).then((survivors) => {
+      settle(job, search).then(async (survivors) => {
+        // A command that ended by itself has seen to what it started.
+        if (order.outside && (job.isStopped || signal !== null)) {
+          await removeOutside(order.outside, order.environment)
+        }
         resolve({ type: 'ended', id: job.id, exitCode, signal, usage, survivors })
       }, reject)
     })
@@ -83,6 +89,7 @@ function toJob(order: StartOrder, pid: number): GuardedJob {
   return {
     id: order.id,
     mark: { pid, marker: order.marker, folder: order.cwd },
+    outside: order.outside,
     remembered: new Map(),
     usage: emptyUsage(),
     startedMs,
@@ -125,6 +132,8 @@ export function killGuarded(jobs: readonly GuardedJob[], search: LeftoverSearch)
     clearTimeout(job.kill)
     job.isStopped = true
     job.isKilled = true
+    // Not before: a supervisor that goes in its own time cleans up behind itself.
+    if (job.outside) job.mark = { ...job.mark, word: job.outside.word }
     rememberLeader(job)
   }
   freeze(jobs, search)
