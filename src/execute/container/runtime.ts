@@ -49,7 +49,11 @@ export async function ask(
   const [program = '', ...rest] = [...command, ...words]
   const options = { env: environment, extendEnv: false, stdin: 'ignore', reject: false } as const
   const { exitCode, stdout, stderr, shortMessage } = await execa(program, rest, options)
-  return { code: exitCode ?? -1, stdout, stderr: stderr || (exitCode === undefined ? shortMessage : '') }
+  return {
+    code: exitCode ?? -1,
+    stdout,
+    stderr: stderr || (exitCode === undefined ? (shortMessage ?? '') : ''),
+  }
 }
 
 /** What a runtime says without its own decoration: the last line that is not a mere warning. */
