@@ -230,7 +230,7 @@ function isZombie(pid: number): boolean {
   return statOf(pid)[0] === 'Z'
 }
 
-async function until(isTrue: () => boolean): Promise<void> {
+export async function until(isTrue: () => boolean): Promise<void> {
   const deadline = performance.now() + 20_000
   while (!isTrue()) {
     if (performance.now() > deadline) throw new Error('it did not come true within 20 s')

@@ -17,6 +17,8 @@ const missing = NEEDED.filter((name) => pathOf(name) === undefined)
 export const noContainers = missing.length > 0 && `needs ${missing.join(', ')}`
 
 export interface TestRegistry extends AsyncDisposable {
+  /** Folder of all that is its own: it stands in the command line of every process of podman here. */
+  readonly root: string
   /** What pilot is started with to use it. */
   readonly environment: Readonly<Record<string, string>>
   /** `127.0.0.1:port`. */
@@ -51,6 +53,7 @@ export async function openRegistry(): Promise<TestRegistry> {
     await ended
   }
   return {
+    root,
     environment,
     address,
     push(tag, lines = []) {
