@@ -1,15 +1,16 @@
 // The same promises kept by jobs in a container, and what only a container can promise.
 
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openMachineExecutor } from '../../src/execute/machine.ts'
 import type { Executor, Job } from '../../src/model/ports.ts'
 import { createJob, runJob, type TestJob } from '../rig/job.ts'
-import { noContainers, openRegistry, type TestRegistry } from '../rig/registry.ts'
+import { commandLines, noContainers, openRegistry, type TestRegistry } from '../rig/registry.ts'
 import { createScratch } from '../rig/scratch.ts'
-import { executorContract, until } from './executor.contract.ts'
+import { until } from '../rig/until.ts'
+import { executorContract } from './executor.contract.ts'
 
 describe.skipIf(noContainers !== false)(`in a container${noContainers ? `: ${noContainers}` : ''}`, () => {
   let registry: TestRegistry
@@ -63,6 +64,15 @@ describe.skipIf(noContainers !== false)(`in a container${noContainers ? `: ${noC
     expect(readFileSync(job.path('out/seen'), 'utf8')).toBe('a:b\ndeclared, "quoted"\nmachine\n')
     expect(existsSync(join(machine, 'new'))).toBe(true)
     expect(statSync(job.path('out/told')).uid).toBe(process.getuid?.())
+  })
+
+  test('it has no capabilities, whoever it is', async () => {
+    using job = setUp('grep CapEff /proc/self/status')
+    await using executor = openExecutor()
+
+    await runJob(executor, job)
+
+    expect(job.lines).toEqual(['stdout CapEff:\t0000000000000000'])
   })
 
   test('it has no network unless it is given one', async () => {
@@ -205,15 +215,4 @@ describe.skipIf(noContainers !== false)(`in a container${noContainers ? `: ${noC
 function createJobEnvironment(): Job['environment'] {
   using job = createJob('')
   return job.job.environment
-}
-
-function commandLines(): readonly string[] {
-  return readdirSync('/proc').flatMap((name) => {
-    try {
-      return /^\d+$/.test(name) ? [readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')] : []
-    } catch {
-      // Gone meanwhile.
-      return []
-    }
-  })
 }

@@ -1,12 +1,12 @@
 // What every stage may rely on when its command runs on this machine: real processes, real signals.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { LocalOptions } from '../../src/execute/local.ts'
 import type { Executor, Job } from '../../src/model/ports.ts'
 import type { Isolation } from '../../src/model/stage.ts'
 import { createJob, runJob, type TestJob } from '../rig/job.ts'
+import { until } from '../rig/until.ts'
 
 export interface Subject {
   /** Called once, before the first test. */
@@ -228,12 +228,4 @@ function statOf(pid: number): string[] {
 
 function isZombie(pid: number): boolean {
   return statOf(pid)[0] === 'Z'
-}
-
-export async function until(isTrue: () => boolean): Promise<void> {
-  const deadline = performance.now() + 20_000
-  while (!isTrue()) {
-    if (performance.now() > deadline) throw new Error('it did not come true within 20 s')
-    await delay(10)
-  }
 }

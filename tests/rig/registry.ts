@@ -2,12 +2,21 @@
 // images and containers are the test's own. All of it ends with the test.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { removeAll } from './project.ts'
+import { until } from './until.ts'
 
 const NEEDED = ['podman', 'skopeo', 'docker-registry', 'busybox'] as const
 
@@ -32,6 +41,8 @@ export interface TestRegistry extends AsyncDisposable {
   configOf(image: string): string
   /** Names of the containers there are, in whatever state. */
   containers(): readonly string[]
+  /** Resolves when no process of podman is left, whatever started it. */
+  isQuiet(): Promise<void>
   /** Ends the registry; the images that are here stay. */
   stop(): Promise<void>
 }
@@ -70,6 +81,10 @@ export async function openRegistry(): Promise<TestRegistry> {
     forget: (image) => void podman('image', 'rm', '--force', image),
     configOf: (image) => `sha256:${podman('image', 'inspect', '--format', '{{.Id}}', image)}`,
     containers: () => podman('ps', '--all', '--format', '{{.Names}}').split('\n').filter(Boolean),
+    async isQuiet() {
+      const isOurs = (line: string) => line.includes(root) && !line.startsWith('docker-registry')
+      await until(() => !commandLines().some(isOurs))
+    },
     stop,
     async [Symbol.asyncDispose]() {
       await stop()
@@ -112,6 +127,18 @@ function writeSettings(root: string, address: string): Readonly<Record<string, s
       ...(runtime === undefined ? [] : ['--runtime', runtime]),
     ].join(' '),
   }
+}
+
+/** Of every process of this machine. */
+export function commandLines(): readonly string[] {
+  return readdirSync('/proc').flatMap((name) => {
+    try {
+      return /^\d+$/.test(name) ? [readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ')] : []
+    } catch {
+      // Gone meanwhile.
+      return []
+    }
+  })
 }
 
 async function startServer(root: string, address: string): Promise<ChildProcess> {
