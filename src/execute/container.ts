@@ -67,7 +67,7 @@ export function openContainerExecutor(options: ContainerOptions): Executor {
       ...job,
       argv,
       environment,
-      outside: { word: `\0-n\0${name}\0`, remove: toRemove(found, name) },
+      outside: { remove: toRemove(found, name) },
       onLine: (stream, line) => {
         if (stream === 'stderr' && isRuntimeWord(line)) word = line
         job.onLine(stream, line)

@@ -119,8 +119,7 @@ async function settle(state: State, end: JobEnd, context: RunningContext): Promi
   const { job } = state
   clearTimeout(state.timeout)
   if (end.type === 'lost') {
-    const { marker, cwd: folder } = state
-    await endLost({ marker, folder, ...(job.outside && { word: job.outside.word }) })
+    await endLost({ marker: state.marker, folder: state.cwd })
     if (job.outside) await removeOutside(job.outside, job.environment)
   }
   await drain(state, context)

@@ -1,11 +1,15 @@
 // Stages in images, by the real command line, a real registry and real containers.
 
 import { readdirSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject, type TestProject } from '../rig/project.ts'
 import { commandLines, noContainers, openRegistry, type TestRegistry } from '../rig/registry.ts'
 import { shellPipeline } from '../rig/shell-pipeline.ts'
 import { until } from '../rig/until.ts'
+
+/** PILOT_LONG=1 takes more moments. */
+const KILLS = process.env['PILOT_LONG'] === '1' ? 100 : 5
 
 describe.skipIf(noContainers !== false)(`stages in images${noContainers ? `: ${noContainers}` : ''}`, () => {
   let registry: TestRegistry
@@ -136,16 +140,31 @@ describe.skipIf(noContainers !== false)(`stages in images${noContainers ? `: ${n
 
     started.process.kill('SIGKILL')
     await started.finished
+    await until(() => registry.containers().length === 0)
     await registry.isQuiet()
-    const left = registry.containers()
     project.write({ 'a.txt': 'go\n' })
     const again = await project.run([], env())
 
     expect(before).toHaveLength(1)
-    expect(left).toEqual([])
     expect(again.outcomes).toEqual({ slow: 'executed' })
     expect(readdirSync(project.path('artifacts/tmp'))).toEqual([])
   })
+
+  test(`after each of ${KILLS} kills at moments of its start, no container and no process of one is left`, async () => {
+    using project = createProject({
+      'pipeline.ts': shellPipeline({ slow: { sh: 'sleep 1000', more: inImage(image) } }),
+    })
+    for (let round = 0; round < KILLS; round++) {
+      const started = project.start(['run', '--json'], env())
+      await started.line(/"stage-start"/)
+      await delay(Math.random() * 500)
+      started.process.kill('SIGKILL')
+      await started.finished
+      await until(() => registry.containers().length === 0)
+      await registry.isQuiet()
+    }
+    await until(() => registry.containers().length === 0)
+  }, 600_000)
 
   test('a stage past its time is ended, and its container with it', async () => {
     using project = createProject({

@@ -5,15 +5,14 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Usage } from '../../model/result.ts'
 import { endLeftovers, freeze, type LeftoverSearch } from './leftovers.ts'
-import { type Outside, removeOutside } from './outside.ts'
+import { removeOutside } from './outside.ts'
 import type { GuardReport, StartOrder } from './protocol.ts'
 import { type JobMark, MARKER, type Remembered, readRow, signalProcess } from './table.ts'
 import { emptyUsage, readReaped, type TreeUsage } from './usage.ts'
 
 export interface GuardedJob {
   readonly id: number
-  mark: JobMark
-  readonly outside: Outside | undefined
+  readonly mark: JobMark
   readonly remembered: Remembered
   readonly usage: TreeUsage
   readonly startedMs: number
@@ -89,7 +88,6 @@ function toJob(order: StartOrder, pid: number): GuardedJob {
   return {
     id: order.id,
     mark: { pid, marker: order.marker, folder: order.cwd },
-    outside: order.outside,
     remembered: new Map(),
     usage: emptyUsage(),
     startedMs,
@@ -132,8 +130,6 @@ export function killGuarded(jobs: readonly GuardedJob[], search: LeftoverSearch)
     clearTimeout(job.kill)
     job.isStopped = true
     job.isKilled = true
-    // Not before: a supervisor that goes in its own time cleans up behind itself.
-    if (job.outside) job.mark = { ...job.mark, word: job.outside.word }
     rememberLeader(job)
   }
   freeze(jobs, search)

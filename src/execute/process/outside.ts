@@ -4,8 +4,6 @@
 import { spawn } from 'node:child_process'
 
 export interface Outside {
-  /** How a supervisor's command line names it, as in /proc/<pid>/cmdline. */
-  readonly word: string
   /** Program and arguments that end and remove it, whatever state it is in; nothing to remove is no fault. */
   readonly remove: readonly string[]
 }

@@ -33,8 +33,6 @@ export interface JobMark {
   readonly marker: string
   /** The folder that holds the job's workdir, HOME and TMPDIR: absolute, no link in it. */
   readonly folder: string
-  /** Text in the command line of a process that belongs to the job whatever else it looks like. */
-  readonly word?: string
 }
 
 const HAS_PROC = process.platform === 'linux' && existsSync('/proc/self/stat')
@@ -162,7 +160,6 @@ function isOfGroup(row: ProcessRow, job: JobMark): boolean {
 function isMarked(row: ProcessRow, job: JobMark, forebears: ReadonlySet<number>): boolean {
   if (!HAS_PROC) return false
   if (markerOf(row.pid) === job.marker) return true
-  if (job.word !== undefined && readText(`/proc/${row.pid}/cmdline`)?.includes(job.word)) return true
   // An orphan at work in the job's folder. A shell somebody opened there has a terminal or a living parent.
   if (row.hasTerminal) return false
   const isOrphan = row.ppid <= 1 || forebears.has(row.ppid) || !readRow(row.ppid)
