@@ -115,7 +115,7 @@ async function gatherFacts(config: Config, graph: Graph): Promise<Facts> {
   let needsAccelerator = false
   for (const stage of graph.stages) {
     needsAccelerator ||= stage.accelerator.length > 0
-    if (stage.image === undefined) await addTools(tools, stage, config)
+    await addTools(tools, stage, config)
   }
   return {
     platform: platformOf(),

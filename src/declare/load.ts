@@ -12,7 +12,7 @@ import { hasTag, pinImage, readImageLock } from './image-lock.ts'
 import { formatIssues } from './issues.ts'
 import { type DefinedPipeline, PIPELINE } from './pipeline.ts'
 import { fromProjectRoot, setProjectRoot } from './place.ts'
-import type { StageUse } from './stage.ts'
+import { NO_TOOLS, type StageUse } from './stage.ts'
 
 const FILE_NAMES = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs']
 
@@ -62,7 +62,7 @@ export async function loadPipeline(
 
 function withImage({ stage, takesImage }: StageUse, shared: string | undefined): Stage {
   if (shared === undefined || !takesImage) return stage
-  return { ...stage, image: shared, isolation: 'container' }
+  return { ...stage, image: shared, isolation: 'container', tools: NO_TOOLS }
 }
 
 function pinned(stages: readonly Stage[], root: string): Stage[] {

@@ -55,7 +55,7 @@ export interface StageDefinition<P extends z.ZodType, I extends InputSpecs, O ex
     readonly secrets?: readonly string[]
     readonly set?: Readonly<Record<string, string>>
   }
-  /** Tools whose version is in the key: `{ uv: ['uv', '--version'] }`. */
+  /** Tools whose version is in the key: `{ uv: ['uv', '--version'] }`. Not asked for a stage in an image. */
   readonly tools?: Readonly<Record<string, readonly string[]>>
   /** The input that is, or carries, the lock of the environment. */
   readonly lockfile?: Extract<keyof I, string>
@@ -97,7 +97,7 @@ export function defineStage<
   const shared = {
     outputs,
     environment: toEnvironment(definition.env),
-    tools: toTools(definition.tools),
+    tools: definition.image ? NO_TOOLS : toTools(definition.tools),
     lockfile: definition.lockfile,
     image: definition.image ?? undefined,
     accelerator: definition.accelerator ?? [],
@@ -227,7 +227,8 @@ function toEnvironment(
   return env ? { ...EMPTY_ENVIRONMENT, ...env } : EMPTY_ENVIRONMENT
 }
 
-const NO_TOOLS: Stage['tools'] = {}
+/** What an image holds is said by its digest, and the tools of this machine do not get into it. */
+export const NO_TOOLS: Stage['tools'] = {}
 
 function toTools(tools: Readonly<Record<string, readonly string[]>> | undefined): Stage['tools'] {
   if (!tools) return NO_TOOLS

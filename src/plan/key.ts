@@ -70,15 +70,11 @@ function fixedPart(stage: Stage, facts: Facts): Omit<Action, 'inputs' | 'lockfil
     environment: perDeclaration(stage.environment, facts, () => environmentOf(stage, facts)),
     outputs: perDeclaration(stage.outputs, facts, () => outputsOf(stage)),
     platform: facts.platform,
-    // What an image holds is said by its digest; what this machine has does not get into it.
-    tools:
-      stage.image === undefined ? perDeclaration(stage.tools, facts, () => toolsOf(stage, facts)) : NO_TOOLS,
+    tools: perDeclaration(stage.tools, facts, () => toolsOf(stage, facts)),
     image: stage.image ?? null,
     accelerator: perDeclaration(stage.accelerator, facts, () => acceleratorOf(stage, facts)),
   }
 }
-
-const NO_TOOLS: Action['tools'] = {}
 
 const memo = new WeakMap<Facts, WeakMap<object, unknown>>()
 
