@@ -39,7 +39,7 @@ export interface TestRegistry extends AsyncDisposable {
   forget(image: string): void
   /** Digest of the configuration of an image that is here. */
   configOf(image: string): string
-  /** Names of the containers there are, in whatever state. */
+  /** Names of the containers there are, in whatever state, also those that podman itself lost sight of. */
   containers(): readonly string[]
   /** Resolves when no process of podman is left, whatever started it. */
   isQuiet(): Promise<void>
@@ -80,7 +80,8 @@ export async function openRegistry(): Promise<TestRegistry> {
     },
     forget: (image) => void podman('image', 'rm', '--force', image),
     configOf: (image) => `sha256:${podman('image', 'inspect', '--format', '{{.Id}}', image)}`,
-    containers: () => podman('ps', '--all', '--format', '{{.Names}}').split('\n').filter(Boolean),
+    containers: () =>
+      podman('ps', '--all', '--external', '--format', '{{.Names}}').split('\n').filter(Boolean),
     async isQuiet() {
       const isOurs = (line: string) => line.includes(root) && !line.startsWith('docker-registry')
       await until(() => !commandLines().some(isOurs))
