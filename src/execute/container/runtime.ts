@@ -36,7 +36,7 @@ export async function openRuntime(host: HostEnvironment): Promise<Runtime> {
     command,
     environment,
     init: kind === 'docker' ? ['--init'] : podmanInit(host),
-    user: toUser(kind, facts.isRootless),
+    user: toUser(kind, facts),
     canLimitMemory: facts.canLimitMemory,
   }
 }
@@ -100,6 +100,8 @@ function findProgram(host: HostEnvironment): string {
 
 interface RuntimeFacts {
   readonly isRootless: boolean
+  /** True where the caller has more ids than their own to give to a container. */
+  readonly hasIds: boolean
   readonly canLimitMemory: boolean
 }
 
@@ -110,9 +112,14 @@ async function askRuntime(
 ): Promise<RuntimeFacts> {
   const format = kind === 'docker' ? DOCKER_FACTS : PODMAN_FACTS
   const { code, stdout, stderr } = await ask({ command, environment }, ['info', '--format', format])
-  const [rootless = '', memory = ''] = stdout.trim().split('\n')
-  if (code === 0)
-    return { isRootless: /rootless|true/.test(rootless), canLimitMemory: /memory|true/.test(memory) }
+  const [rootless = '', memory = '', ids = ''] = stdout.trim().split('\n')
+  if (code === 0) {
+    return {
+      isRootless: /rootless|true/.test(rootless),
+      canLimitMemory: /memory|true/.test(memory),
+      hasIds: (ids.match(/host_id/g) ?? []).length > 2,
+    }
+  }
   throw new PilotError({
     code: 'no-container-runtime',
     blame: 'environment',
@@ -121,15 +128,16 @@ async function askRuntime(
   })
 }
 
-/** Two lines: whether it is rootless, and whether memory can be limited. */
-const PODMAN_FACTS = '{{.Host.Security.Rootless}}\n{{json .Host.CgroupControllers}}'
+/** Lines: whether it is rootless, whether memory can be limited, and podman's ranges of ids. */
+const PODMAN_FACTS =
+  '{{.Host.Security.Rootless}}\n{{json .Host.CgroupControllers}}\n{{json .Host.IDMappings}}'
 const DOCKER_FACTS = '{{json .SecurityOptions}}\n{{.MemoryLimit}}'
 
 /** Whoever runs pilot is who the container runs as: what it writes must be theirs to move and to delete. */
-function toUser(kind: Runtime['kind'], isRootless: boolean): readonly string[] {
+function toUser(kind: Runtime['kind'], { isRootless, hasIds }: RuntimeFacts): readonly string[] {
   const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0]
-  // Rootless docker knows the caller as its own root.
-  if (kind === 'docker') return ['--user', isRootless ? '0:0' : `${uid}:${gid}`]
+  // To a rootless runtime the caller is its root, unless podman has ids enough to turn them round.
+  if (isRootless && (kind === 'docker' || !hasIds)) return ['--user', '0:0']
   return [...(isRootless ? ['--userns', 'keep-id'] : []), '--user', `${uid}:${gid}`]
 }
 
