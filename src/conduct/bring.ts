@@ -313,6 +313,8 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
   const { project, runId } = context
   const { attempt, gpuIds, logPath, workdir, inputs, report } = parts
   const host = project.config.environment
+  const isInImage = stage.image !== undefined
+  const machineDir = machineDirOf(project.machineDir, stage)
   return {
     key: resolved.key,
     stage: stage.name,
@@ -321,7 +323,8 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
     argv: expandArgv(stage.argv, {
       inputs: Object.fromEntries(inputs.map(({ name, as }) => [name, as])),
       outputs: Object.fromEntries(Object.entries(stage.outputs).map(([name, { path }]) => [name, path])),
-      node: process.execPath,
+      // An image brings its own.
+      node: isInImage ? 'node' : process.execPath,
     }),
     cwd: workdir.cwd,
     environment: toEnvironment({
@@ -329,8 +332,9 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
       host,
       home: workdir.home,
       tmp: workdir.tmp,
-      machineDir: project.machineDir,
+      machineDir,
       gpuIds,
+      isInImage,
     }),
     secrets: secretValues(stage.environment, host),
     logPath,
@@ -340,10 +344,17 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
     isolation: stage.isolation,
     image: stage.image,
     readable: inputs.map(({ target }) => target),
-    writable: [project.machineDir],
+    writable: [machineDir],
     network: stage.network,
     onLine: (stream, line) => report({ type: 'stage-output', stage: stage.name, stream, line }),
   }
+}
+
+/** What is derived in an image fits that image only: it gets a folder of its own. */
+function machineDirOf(shared: string, { image }: Stage): string {
+  if (image === undefined) return shared
+  const digest = image.slice(image.lastIndexOf(':') + 1)
+  return join(shared, 'images', digest.slice(0, 16))
 }
 
 function toRecord(
@@ -354,6 +365,7 @@ function toRecord(
   startedAt: string,
 ): AttemptRecord {
   const redact = (text: string) => redactText(text, job.secrets)
+  const claimed = context.project.config.environment['PILOT_IMAGE_DIGEST'] || undefined
   return {
     stage: stage.name,
     attempt: job.attempt,
@@ -366,6 +378,8 @@ function toRecord(
       Object.entries(job.environment).map(([name, value]) => [name, redact(value)]),
     ),
     image: stage.image ?? null,
+    ...(outcome.imageConfig !== undefined && { imageConfig: outcome.imageConfig }),
+    ...(claimed !== undefined && { claimedImage: claimed }),
     host: context.project.host,
     log: outcome.log,
     pilotVersion: context.project.pilotVersion,

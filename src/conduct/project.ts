@@ -68,14 +68,14 @@ export interface Loaded {
 /** Refuses a stage that asks for more isolation than there is, before anything runs: it must not be believed to have
  *  had it. */
 function requireIsolation({ stages }: Graph): void {
-  const asking = stages.find((stage) => stage.isolation !== 'workdir')
+  const asking = stages.find(({ isolation }) => isolation === 'sandbox' || isolation === 'traced')
   if (!asking) return
   throw new PilotError({
     code: 'isolation-unavailable',
     blame: 'environment',
-    what: `stage "${asking.name}" asks for isolation "${asking.isolation}", and this version has "workdir" only`,
+    what: `stage "${asking.name}" asks for isolation "${asking.isolation}", and this version has "workdir" and "container" only`,
     where: placeOf(asking),
-    hint: 'leave `isolation` and `image` out, or run it inside the image yourself',
+    hint: 'leave `isolation` out, or give the stage an image',
   })
 }
 

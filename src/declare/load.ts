@@ -8,9 +8,11 @@ import { pathToFileURL } from 'node:url'
 import { PilotError } from '../model/error.ts'
 import { didYouMean } from '../model/near.ts'
 import type { Pipeline, Stage } from '../model/stage.ts'
+import { hasTag, pinImage, readImageLock } from './image-lock.ts'
 import { formatIssues } from './issues.ts'
 import { type DefinedPipeline, PIPELINE } from './pipeline.ts'
 import { fromProjectRoot, setProjectRoot } from './place.ts'
+import { NO_TOOLS, type StageUse } from './stage.ts'
 
 const FILE_NAMES = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs']
 
@@ -43,16 +45,31 @@ export async function loadPipeline(
   const defined = await importPipeline(file)
   const name = recipeName ?? defined.defaultRecipe
   const recipe = readRecipe(defined, root, name)
-  const stages: Stage[] = []
+  const declared: Stage[] = []
   try {
-    for (const use of defined.stages(recipe)) stages.push(use.stage)
+    const shared = defined.image(recipe)
+    for (const use of defined.stages(recipe)) declared.push(withImage(use, shared))
   } catch (error) {
     throw failedError(file, error)
   }
-  return {
-    pipeline: { stages, locks: defined.locks, store: defined.store },
-    recipe: defined.recipe ? (name ?? null) : null,
-  }
+  const images = new Set(
+    declared.flatMap(({ image }) => (image !== undefined && hasTag(image) ? [image] : [])),
+  )
+  const stages = images.size > 0 ? pinned(declared, root) : declared
+  const pipeline = { stages, locks: defined.locks, images: [...images], store: defined.store }
+  return { pipeline, recipe: defined.recipe ? (name ?? null) : null }
+}
+
+function withImage({ stage, takesImage }: StageUse, shared: string | undefined): Stage {
+  if (shared === undefined || !takesImage) return stage
+  return { ...stage, image: shared, isolation: 'container', tools: NO_TOOLS }
+}
+
+function pinned(stages: readonly Stage[], root: string): Stage[] {
+  const lock = readImageLock(root)
+  return stages.map((stage) => {
+    return stage.image === undefined ? stage : { ...stage, image: pinImage(stage.image, lock) }
+  })
 }
 
 async function importPipeline(file: string): Promise<DefinedPipeline> {

@@ -14,6 +14,9 @@ export interface PipelineDefinition<R extends z.ZodType> {
   readonly locks?: Readonly<Record<string, readonly string[]>>
   /** The store beyond this machine, `s3://bucket/prefix?region=…&endpoint=…`; PILOT_STORE goes before it. */
   readonly store?: string
+  /** The image of every stage that names none: by digest, or by a tag that `pilot lock` has locked. A stage with
+   *  `image: null` runs without one. */
+  readonly image?: string | ((recipe: z.output<R>) => string | undefined)
   /** The stages, in any order; wiring gives the edges. */
   readonly stages: (recipe: z.output<R>) => Iterable<StageUse>
 }
@@ -27,6 +30,7 @@ export interface DefinedPipeline {
   readonly defaultRecipe: string | undefined
   readonly locks: Readonly<Record<string, readonly string[]>>
   readonly store: string | undefined
+  readonly image: (recipe: unknown) => string | undefined
   readonly stages: (recipe: unknown) => Iterable<StageUse>
 }
 
@@ -34,12 +38,14 @@ export interface DefinedPipeline {
 export function definePipeline<R extends z.ZodType = z.ZodUndefined>(
   definition: PipelineDefinition<R>,
 ): DefinedPipeline {
+  const { image } = definition
   return {
     [PIPELINE]: true,
     recipe: definition.recipe,
     defaultRecipe: definition.defaultRecipe,
     locks: definition.locks ?? {},
     store: definition.store,
+    image: (recipe) => (typeof image === 'function' ? image(recipe as z.output<R>) : image),
     // load.ts passes what `definition.recipe` parsed, or undefined where there is none.
     stages: (recipe) => definition.stages(recipe as z.output<R>),
   }

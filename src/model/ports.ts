@@ -160,6 +160,8 @@ export interface JobOutcome {
   readonly log: LogRecord | null
   /** Isolation level really applied. */
   readonly isolation: Isolation
+  /** Digest of the configuration of the image it ran in. */
+  readonly imageConfig?: string
 }
 
 /** Name under which a job is found again: a pid and its start time, a Slurm job id. */
