@@ -1,6 +1,7 @@
 // Two machines and one bucket: what one made the other has, once, and never a wrong byte.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { AC, PACKS } from '../../src/store/remote/keys.ts'
 import { startBadProxy } from '../rig/bad-proxy.ts'
@@ -282,6 +283,38 @@ test('--no-remote and --read-only write nothing; --remote-only asks nothing here
   expect(before).toEqual([])
   expect(only.outcomes).toEqual({ a: 'executed' })
   expect(await keysBelow(store.objects.list(AC))).toHaveLength(1)
+})
+
+test('a secret is in no object of the bucket: not plain, not in base64, split, in argv or in a file name', async () => {
+  const prefix = fresh()
+  const secret = 'hunter2-correct-horse'
+  const encoded = Buffer.from(secret).toString('base64')
+  const leak = {
+    leak: {
+      sh: 'echo "$TOKEN"; printf %s "$TOKEN" | base64; printf hunter2-; printf "correct-horse\\n"; echo "x $TOKEN" >&2; echo ok > "$out"',
+      more: "env: { secrets: ['TOKEN'] }",
+    },
+  }
+  using one = machine(shellPipeline(leak), prefix, { TOKEN: secret })
+  const ran = await one.remote()
+  const { store } = await openTestRemote(server, { prefix })
+
+  const texts: string[] = []
+  for (const key of await keysBelow(store.objects.list(''))) {
+    const bytes = (await store.objects.get(key))?.bytes ?? Buffer.alloc(0)
+    texts.push(key, bytes.toString('latin1'))
+    if (key.startsWith('v1/logs/')) texts.push(zstdDecompressSync(bytes).toString('latin1'))
+    if (key.startsWith('v1/packs/') && bytes[0] === 1)
+      texts.push(zstdDecompressSync(bytes.subarray(1)).toString('latin1'))
+    if (key.startsWith('v1/trees/')) texts.push(zstdDecompressSync(bytes).toString('latin1'))
+  }
+
+  expect(ran.outcomes).toEqual({ leak: 'executed' })
+  expect(texts.some((text) => text.includes('***'))).toBe(true)
+  for (const text of texts) {
+    expect(text).not.toContain(secret)
+    expect(text).not.toContain(encoded)
+  }
 })
 
 async function keysBelow(list: AsyncIterable<{ readonly key: string }>): Promise<string[]> {
