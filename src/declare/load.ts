@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PilotError } from '../model/error.ts'
 import { didYouMean } from '../model/near.ts'
-import type { Pipeline, Stage } from '../model/stage.ts'
+import type { Pipeline } from '../model/stage.ts'
 import { formatIssues } from './issues.ts'
 import { type DefinedPipeline, PIPELINE } from './pipeline.ts'
 import { fromProjectRoot, setProjectRoot } from './place.ts'
@@ -43,13 +43,16 @@ export async function loadPipeline(
   const defined = await importPipeline(file)
   const name = recipeName ?? defined.defaultRecipe
   const recipe = readRecipe(defined, root, name)
-  const stages: Stage[] = []
   try {
-    for (const use of defined.stages(recipe)) stages.push(use.stage)
+    const stages = Array.from(defined.stages(recipe), (use) => use.stage)
+    const checks = defined.checks(recipe)
+    return {
+      pipeline: { stages, locks: defined.locks, checks },
+      recipe: defined.recipe ? (name ?? null) : null,
+    }
   } catch (error) {
     throw failedError(file, error)
   }
-  return { pipeline: { stages, locks: defined.locks }, recipe: defined.recipe ? (name ?? null) : null }
 }
 
 async function importPipeline(file: string): Promise<DefinedPipeline> {

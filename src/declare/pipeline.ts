@@ -12,6 +12,10 @@ export interface PipelineDefinition<R extends z.ZodType> {
    *  It writes under `locks/`; with `--check` added it writes nothing and exits 0 only where the lock is up to date.
    *  `{node}` is the Node.js that runs pilot. */
   readonly locks?: Readonly<Record<string, readonly string[]>>
+  /** What `pilot doctor` runs besides its own looking, by the name of what is looked for: a program and its arguments,
+   *  started in the project's folder. It exits 0 and prints what it found; else it says on stderr what is missing, and
+   *  from the second line on what to do. `{node}` as above. */
+  readonly checks?: (recipe: z.output<R>) => Readonly<Record<string, readonly string[]>>
   /** The stages, in any order; wiring gives the edges. */
   readonly stages: (recipe: z.output<R>) => Iterable<StageUse>
 }
@@ -24,6 +28,7 @@ export interface DefinedPipeline {
   readonly recipe: z.ZodType | undefined
   readonly defaultRecipe: string | undefined
   readonly locks: Readonly<Record<string, readonly string[]>>
+  readonly checks: (recipe: unknown) => Readonly<Record<string, readonly string[]>>
   readonly stages: (recipe: unknown) => Iterable<StageUse>
 }
 
@@ -37,6 +42,7 @@ export function definePipeline<R extends z.ZodType = z.ZodUndefined>(
     defaultRecipe: definition.defaultRecipe,
     locks: definition.locks ?? {},
     // load.ts passes what `definition.recipe` parsed, or undefined where there is none.
+    checks: (recipe) => definition.checks?.(recipe as z.output<R>) ?? {},
     stages: (recipe) => definition.stages(recipe as z.output<R>),
   }
 }

@@ -85,6 +85,8 @@ export interface Pipeline {
   readonly stages: readonly Stage[]
   /** What writes each lock: program and arguments, by name. */
   readonly locks: Readonly<Record<string, readonly string[]>>
+  /** What tells whether this machine has what the stages need: program and arguments, by name. */
+  readonly checks: Readonly<Record<string, readonly string[]>>
 }
 
 /** Input name of the stage's own folder. */

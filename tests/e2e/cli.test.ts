@@ -61,7 +61,7 @@ const COMMANDS = [
     'lock',
     'events',
   ],
-  ...['trajectory'],
+  ...['trajectory', 'doctor', 'gate'],
 ]
 
 test.each(COMMANDS)('the help of %s fits a screen and shows an example', async (command) => {

@@ -71,7 +71,7 @@ export function openTestProject(
 ): Promise<Project> {
   return assembleProject(
     testConfig(root, fields),
-    { root, file: 'pipeline.ts', pipeline: { stages, locks: {} }, recipe: null },
+    { root, file: 'pipeline.ts', pipeline: { stages, locks: {}, checks: {} }, recipe: null },
     { runId, onWarning: (code, message) => onEvent({ type: 'warning', code, message }) },
   )
 }
