@@ -43,6 +43,7 @@ export default definePipeline({
     calculator: ['{node}', 'stages/python/lock.ts', 'locks/calculator'],
     tools: ['{node}', 'stages/python/lock.ts', 'locks/tools'],
   },
+  checks: (recipe) => ({ python: ['{node}', 'stages/python/check.ts', recipe.python] }),
   stages: (recipe) => {
     const launcher = sourceTree('stages/launcher')
     const lib = sourceTree('stages/lib')

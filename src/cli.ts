@@ -316,6 +316,16 @@ function addKeeping(program: Command): void {
       exit(await (await import('./commands/lock.ts')).lockCommand(names, flags)),
     )
   program
+    .command('doctor')
+    .summary('what this machine lacks')
+    .description(
+      'what this machine has and lacks for the stages of the recipe; exits 3 where one would fail for it',
+    )
+    .addOption(recipeOption())
+    .option('--json', 'one JSON finding a line on stdout')
+    .addHelpText('after', example('pilot doctor --recipe calculator'))
+    .action(async (flags) => exit(await (await import('./commands/doctor.ts')).doctorCommand(flags)))
+  program
     .command('events')
     .summary('JSON Schema of --json')
     .description('the JSON Schema of the lines that --json prints')

@@ -46,7 +46,9 @@ export async function loadPipeline(
   const name = recipeName ?? defined.defaultRecipe
   const recipe = readRecipe(defined, root, name)
   const declared: Stage[] = []
+  let checks: Pipeline['checks']
   try {
+    checks = defined.checks(recipe)
     const shared = defined.image(recipe)
     for (const use of defined.stages(recipe)) declared.push(withImage(use, shared))
   } catch (error) {
@@ -56,7 +58,7 @@ export async function loadPipeline(
     declared.flatMap(({ image }) => (image !== undefined && hasTag(image) ? [image] : [])),
   )
   const stages = images.size > 0 ? pinned(declared, root) : declared
-  const pipeline = { stages, locks: defined.locks, images: [...images], store: defined.store }
+  const pipeline = { stages, locks: defined.locks, images: [...images], store: defined.store, checks }
   return { pipeline, recipe: defined.recipe ? (name ?? null) : null }
 }
 

@@ -17,6 +17,10 @@ export interface PipelineDefinition<R extends z.ZodType> {
   /** The image of every stage that names none: by digest, or by a tag that `pilot lock` has locked. A stage with
    *  `image: null` runs without one. */
   readonly image?: string | ((recipe: z.output<R>) => string | undefined)
+  /** What `pilot doctor` runs besides its own looking, by the name of what is looked for: a program and its arguments,
+   *  started in the project's folder. It exits 0 and prints what it found; else it says on stderr what is missing, and
+   *  from the second line on what to do. `{node}` as above. */
+  readonly checks?: (recipe: z.output<R>) => Readonly<Record<string, readonly string[]>>
   /** The stages, in any order; wiring gives the edges. */
   readonly stages: (recipe: z.output<R>) => Iterable<StageUse>
 }
@@ -31,6 +35,7 @@ export interface DefinedPipeline {
   readonly locks: Readonly<Record<string, readonly string[]>>
   readonly store: string | undefined
   readonly image: (recipe: unknown) => string | undefined
+  readonly checks: (recipe: unknown) => Readonly<Record<string, readonly string[]>>
   readonly stages: (recipe: unknown) => Iterable<StageUse>
 }
 
@@ -47,6 +52,7 @@ export function definePipeline<R extends z.ZodType = z.ZodUndefined>(
     store: definition.store,
     image: (recipe) => (typeof image === 'function' ? image(recipe as z.output<R>) : image),
     // load.ts passes what `definition.recipe` parsed, or undefined where there is none.
+    checks: (recipe) => definition.checks?.(recipe as z.output<R>) ?? {},
     stages: (recipe) => definition.stages(recipe as z.output<R>),
   }
 }

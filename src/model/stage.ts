@@ -89,6 +89,8 @@ export interface Pipeline {
   readonly store?: string | undefined
   /** Images named by a tag, each once. */
   readonly images: readonly string[]
+  /** What tells whether this machine has what the stages need: program and arguments, by name. */
+  readonly checks: Readonly<Record<string, readonly string[]>>
 }
 
 /** Input name of the stage's own folder. */

@@ -81,7 +81,7 @@ export function openTestProject(
 ): Promise<Project> {
   return assembleProject(
     testConfig(root, fields),
-    { root, file: 'pipeline.ts', pipeline: { stages, locks: {}, images: [] }, recipe: null },
+    { root, file: 'pipeline.ts', pipeline: { stages, locks: {}, images: [], checks: {} }, recipe: null },
     { runId, onWarning: (code, message) => onEvent({ type: 'warning', code, message }) },
   )
 }
