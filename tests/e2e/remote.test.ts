@@ -7,7 +7,7 @@ import { AC, PACKS } from '../../src/store/remote/keys.ts'
 import { startBadProxy } from '../rig/bad-proxy.ts'
 import { createProject, removeAll } from '../rig/project.ts'
 import { type S3Server, startS3Server } from '../rig/s3-server.ts'
-import { openTestRemote } from '../rig/s3-store.ts'
+import { flipBit, keysBelow, openTestRemote } from '../rig/s3-store.ts'
 import { shellPipeline } from '../rig/shell-pipeline.ts'
 
 let server: S3Server
@@ -134,7 +134,7 @@ describe('damage', () => {
     using three = machine(shellPipeline(CHAIN), prefix)
     await one.remote()
     const { store } = await openTestRemote(server, { prefix })
-    const [victim] = await keysBelow(store.objects.list(PACKS))
+    const [victim] = await keysBelow(store.objects, PACKS)
     await store.objects.remove([victim ?? ''])
 
     const healed = await two.remote()
@@ -154,12 +154,7 @@ describe('damage', () => {
     using three = machine(shellPipeline(CHAIN), prefix)
     await one.remote()
     const { store } = await openTestRemote(server, { prefix })
-    for (const key of await keysBelow(store.objects.list(PACKS))) {
-      const object = await store.objects.get(key)
-      if (!object) throw new Error(key)
-      object.bytes[object.bytes.length - 1] = (object.bytes.at(-1) ?? 0) ^ 1
-      await store.objects.put(key, object.bytes)
-    }
+    for (const key of await keysBelow(store.objects, PACKS)) await flipBit(store.objects, key, -1)
 
     const healed = await two.remote(['--to', 'more'])
     const after = await three.remote(['--to', 'prepare'])
@@ -169,7 +164,7 @@ describe('damage', () => {
     expect(two.read('artifacts/latest/more/out')).toBe('prepared\n')
     expect(after.outcomes).toEqual({ prepare: 'restored' })
     expect(three.read('artifacts/latest/prepare/out')).toBe('prepared\n')
-    expect(await keysBelow(store.objects.list('v1/quarantine/'))).not.toEqual([])
+    expect(await keysBelow(store.objects, 'v1/quarantine/')).not.toEqual([])
   })
 
   test('--force replaces a poisoned result for everyone, and the old one is kept aside', async () => {
@@ -188,7 +183,7 @@ describe('damage', () => {
     expect(other.outcomes).toEqual({ roll: 'restored' })
     expect(two.read('artifacts/latest/roll/out')).toBe('good')
     const { store } = await openTestRemote(server, { prefix })
-    expect(await keysBelow(store.objects.list('v1/quarantine/'))).toHaveLength(1)
+    expect(await keysBelow(store.objects, 'v1/quarantine/')).toHaveLength(1)
   })
 })
 
@@ -277,12 +272,12 @@ test('--no-remote and --read-only write nothing; --remote-only asks nothing here
   await one.remote(['--no-remote'])
   await one.remote(['--read-only', '--force', 'a'])
 
-  const before = await keysBelow(store.objects.list('v1/'))
+  const before = await keysBelow(store.objects, 'v1/')
   const only = await one.remote(['--remote-only'])
 
   expect(before).toEqual([])
   expect(only.outcomes).toEqual({ a: 'executed' })
-  expect(await keysBelow(store.objects.list(AC))).toHaveLength(1)
+  expect(await keysBelow(store.objects, AC)).toHaveLength(1)
 })
 
 test('a secret is in no object of the bucket: not plain, not in base64, split, in argv or in a file name', async () => {
@@ -300,7 +295,7 @@ test('a secret is in no object of the bucket: not plain, not in base64, split, i
   const { store } = await openTestRemote(server, { prefix })
 
   const texts: string[] = []
-  for (const key of await keysBelow(store.objects.list(''))) {
+  for (const key of await keysBelow(store.objects, '')) {
     const bytes = (await store.objects.get(key))?.bytes ?? Buffer.alloc(0)
     texts.push(key, bytes.toString('latin1'))
     if (key.startsWith('v1/logs/')) texts.push(zstdDecompressSync(bytes).toString('latin1'))
@@ -316,9 +311,3 @@ test('a secret is in no object of the bucket: not plain, not in base64, split, i
     expect(text).not.toContain(encoded)
   }
 })
-
-async function keysBelow(list: AsyncIterable<{ readonly key: string }>): Promise<string[]> {
-  const keys: string[] = []
-  for await (const { key } of list) keys.push(key)
-  return keys
-}

@@ -7,7 +7,7 @@ import { AC, BLOBS, TREES } from '../../src/store/remote/keys.ts'
 import type { ObjectStore } from '../../src/store/remote/objects.ts'
 import { createProject, removeAll } from '../rig/project.ts'
 import { type S3Server, startS3Server } from '../rig/s3-server.ts'
-import { openTestRemote } from '../rig/s3-store.ts'
+import { flipBit, keysBelow, openTestRemote, untilNextSecond } from '../rig/s3-store.ts'
 import { shellPipeline } from '../rig/shell-pipeline.ts'
 
 let server: S3Server
@@ -69,7 +69,7 @@ test('verify --remote finds damage, --heal sends it again from here', async () =
   await one.runRemote()
   const objects = await objectsOf(prefix)
   const [blob = ''] = await keysBelow(objects, BLOBS)
-  await flip(objects, blob)
+  await flipBit(objects, blob)
 
   const found = await one.remote('verify', '--remote')
   const healed = await one.remote('verify', '--remote', '--heal')
@@ -87,7 +87,7 @@ test('what cannot be healed is dropped, and its producer runs again', async () =
   using two = machine(prefix)
   await one.runRemote()
   const objects = await objectsOf(prefix)
-  for (const blob of await keysBelow(objects, BLOBS)) await flip(objects, blob)
+  for (const blob of await keysBelow(objects, BLOBS)) await flipBit(objects, blob)
   removeAll(one.path('artifacts'))
 
   const healed = await one.remote('verify', '--remote', '--heal')
@@ -103,6 +103,7 @@ test('gc --remote deletes what no root needs, says so before, and leaves the res
   await one.runRemote()
   await one.runRemote('--force', 'big')
   const objects = await objectsOf(prefix)
+  await untilNextSecond(objects)
   const before = await keysBelow(objects, 'v1/')
 
   const dry = await one.remote('gc', '--remote', '--dry-run', '--grace', '0', '--keep-runs', '1')
@@ -127,6 +128,7 @@ test('what is pinned outlives every gc until it is unpinned', async () => {
   await one.remote('pin', 'kept', 'big')
   const objects = await objectsOf(prefix)
   await objects.remove((await keysBelow(objects, 'v1/roots/')).filter((key) => key.includes('/run-')))
+  await untilNextSecond(objects)
   const collect = () => one.remote('gc', '--remote', '--grace', '0')
 
   await collect()
@@ -251,17 +253,3 @@ test('a bundle that was cut or altered is refused, and what was kept stays', asy
   expect((await two.pilot(['verify'])).code).toBe(0)
   expect(existsSync(two.path('artifacts/latest/big'))).toBe(false)
 })
-
-async function keysBelow(objects: ObjectStore, prefix: string): Promise<string[]> {
-  const keys: string[] = []
-  for await (const { key } of objects.list(prefix)) keys.push(key)
-  return keys
-}
-
-async function flip(objects: ObjectStore, key: string): Promise<void> {
-  const object = await objects.get(key)
-  if (!object) throw new Error(`no ${key}`)
-  const at = object.bytes.length >> 1
-  object.bytes[at] = (object.bytes[at] ?? 0) ^ 0x10
-  await objects.put(key, object.bytes)
-}

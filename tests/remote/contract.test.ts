@@ -5,7 +5,7 @@ import { BLOBS, PACKS } from '../../src/store/remote/keys.ts'
 import type { ObjectStore } from '../../src/store/remote/objects.ts'
 import { storeContract } from '../contract/store.contract.ts'
 import { type S3Server, startS3Server } from '../rig/s3-server.ts'
-import { openTestRemote } from '../rig/s3-store.ts'
+import { flipBit, keysBelow, openTestRemote } from '../rig/s3-store.ts'
 
 let server: S3Server
 beforeAll(async () => {
@@ -18,15 +18,9 @@ storeContract('s3', async () => {
   return { store, damage: () => flipAll(store.objects) }
 })
 
-/** Changes one byte in the middle of every object that holds content. */
+/** Damages every object that holds content. */
 async function flipAll(objects: ObjectStore): Promise<void> {
   for (const prefix of [PACKS, BLOBS]) {
-    for await (const { key } of objects.list(prefix)) {
-      const object = await objects.get(key)
-      if (!object) continue
-      const at = object.bytes.length >> 1
-      object.bytes[at] = (object.bytes[at] ?? 0) ^ 0x10
-      await objects.put(key, object.bytes)
-    }
+    for (const key of await keysBelow(objects, prefix)) await flipBit(objects, key)
   }
 }

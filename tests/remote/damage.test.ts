@@ -13,7 +13,7 @@ import type { ObjectStore } from '../../src/store/remote/objects.ts'
 import type { RemoteStore } from '../../src/store/remote/store.ts'
 import { type Fault, startBadProxy } from '../rig/bad-proxy.ts'
 import { type S3Server, startS3Server } from '../rig/s3-server.ts'
-import { openTestRemote } from '../rig/s3-store.ts'
+import { keysBelow, openTestRemote } from '../rig/s3-store.ts'
 import { sampleResult } from '../rig/sample-result.ts'
 import { createScratch, type Scratch } from '../rig/scratch.ts'
 
@@ -186,9 +186,6 @@ async function read(objects: ObjectStore, key: string): Promise<Buffer> {
 }
 
 async function keysOf(objects: ObjectStore): Promise<readonly string[]> {
-  const keys: string[] = []
-  for (const prefix of [AC, TREES, PACKS, BLOBS, LOGS]) {
-    for await (const { key } of objects.list(prefix)) keys.push(key)
-  }
-  return keys
+  const lists = [AC, TREES, PACKS, BLOBS, LOGS].map((prefix) => keysBelow(objects, prefix))
+  return (await Promise.all(lists)).flat()
 }
