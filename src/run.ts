@@ -4,7 +4,7 @@
 import { basename } from 'node:path'
 import { bringAbout } from './conduct/bring.ts'
 import type { RunContext, RunOptions } from './conduct/context.ts'
-import { findRemote, lookUp, type Resolved } from './conduct/look-up.ts'
+import { findKept, lookUp, type Resolved } from './conduct/look-up.ts'
 import type { Project } from './conduct/project.ts'
 import { openQueue } from './conduct/queue.ts'
 import { readSources } from './conduct/sources.ts'
@@ -23,7 +23,7 @@ import {
   startSchedule,
   stepSchedule,
 } from './plan/schedule.ts'
-import { type Selected, selectStages } from './plan/select.ts'
+import { type Selected, selectStages, targetsOf } from './plan/select.ts'
 
 /** Brings every selected stage up to date. A failed stage is an event, never an exception.
  *  @throws PilotError for what makes a run impossible: a bad selection, an unreadable source. */
@@ -40,7 +40,9 @@ export async function run(options: RunOptions): Promise<RunEnd> {
     known: [],
     resolved: [],
     inFlight: new Map(),
-    asked: askedFor(project, selected),
+    asked: new Set(
+      targetsOf(project.graph, project.config.selection).map((name) => project.graph.indexOf.get(name) ?? -1),
+    ),
   }
   const tally = openTally(options)
   const events = openQueue<ScheduleEvent>()
@@ -90,11 +92,12 @@ async function perform(
       const before = context.known[index]
       context.resolved[index] = resolved
       if (!context.selected.forced[index] || tally.isExecuted(stage.name)) {
-        const [found, outcome] = await findKept(context, index, resolved)
-        if (found) {
+        const kept = await findKept(context.project, resolved, context.asked.has(index))
+        if (kept.result) {
           // Looked up again after a producer was lost, and nothing is different.
-          if (before?.key === found.key && before.tree === found.tree) context.known[index] = found
-          else settle(context, index, found, outcome, tally)
+          const isSame = before?.key === kept.result.key && before.tree === kept.result.tree
+          if (isSame) context.known[index] = kept.result
+          else settle(context, index, kept.result, kept.from === 'here' ? 'hit' : 'restored', tally)
           return { type: 'hit', stage: index }
         }
       }
@@ -120,17 +123,6 @@ async function perform(
       return { type: 'done', stage: index }
     }
   }
-}
-
-/** What is kept of an action here, or else beyond this machine. */
-async function findKept(
-  { project, asked }: RunContext,
-  index: number,
-  resolved: Resolved,
-): Promise<readonly [ResultBrief | undefined, 'hit' | 'restored']> {
-  if (resolved.result && !project.tiers?.isOnly) return [resolved.result, 'hit']
-  if (!project.tiers) return [undefined, 'hit']
-  return [await findRemote(project, resolved, asked.has(index)), 'restored']
 }
 
 function reportLost({ project }: RunContext, index: number, key: ResultBrief['key'], tally: Tally): void {
@@ -174,18 +166,6 @@ function settle(
   })
 }
 
-/** Stages whose outputs the user wants here: those named, or else those that nothing follows. */
-function askedFor({ graph, config }: Project, { roles }: Selected): ReadonlySet<number> {
-  const { to, only } = config.selection
-  const named = [...to, ...only].map((name) => graph.indexOf.get(name) ?? -1)
-  if (named.length > 0) return new Set(named)
-  return new Set(
-    graph.stages.flatMap((_, index) =>
-      roles[index] === 'execute' && graph.dependents[index]?.length === 0 ? [index] : [],
-    ),
-  )
-}
-
 /** Waits for what is being sent to the store beyond this machine, and writes down there what this run needs kept. */
 async function finishSending({ project, runId, known, now, stop }: RunContext, tally: Tally): Promise<void> {
   const { tiers, store } = project
@@ -197,12 +177,7 @@ async function finishSending({ project, runId, known, now, stop }: RunContext, t
   }
   const keys = known.flatMap((result) => (result ? [result.key] : []))
   const trees = known.flatMap((result) => (result ? [result.tree] : []))
-  const root = {
-    schema: 'pilot.root.v1',
-    project: basename(project.root),
-    run: runId,
-    at: now().toISOString(),
-  }
+  const root = { project: basename(project.root), run: runId, at: now().toISOString() }
   await tiers.putRoot(`run-${runId}`, { ...root, good: tally.isGood(), keys, trees })
   store.flush()
 }

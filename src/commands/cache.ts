@@ -4,7 +4,7 @@ import { noRemote } from '../conduct/remote.ts'
 import type { Flags } from '../config.ts'
 import type { Digest } from '../model/digest.ts'
 import { EXIT_CODES, PilotError } from '../model/error.ts'
-import { formatBytes } from '../report/format.ts'
+import { formatBytes, totalBytes } from '../report/format.ts'
 import { formatTable } from '../report/status.ts'
 import { AC } from '../store/remote/keys.ts'
 import type { RemoteStore } from '../store/remote/store.ts'
@@ -38,7 +38,7 @@ async function list(readers: readonly RemoteStore[], { json }: CacheFlags): Prom
       const { entry } = await store.read(key.slice(AC.length) as Digest)
       if (!entry) continue
       const { result, attestation } = entry
-      const bytes = Object.values(result.outputs).reduce((sum, output) => sum + output.sizeBytes, 0)
+      const bytes = totalBytes(result.outputs)
       const { stage, runId, startedAt } = result.record
       const signed = (attestation?.signatures.length ?? 0) > 0
       if (json)

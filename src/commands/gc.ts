@@ -7,6 +7,7 @@ import { formatBytes } from '../report/format.ts'
 import { formatTable } from '../report/status.ts'
 import { collect } from '../store/collect.ts'
 import { collectRemote } from '../store/remote/collect.ts'
+import type { CollectReport, CollectRow } from '../store/tally.ts'
 import { openRemoteSession, openSession, print } from './session.ts'
 
 export interface GcFlags extends Flags {
@@ -54,19 +55,7 @@ async function collectBeyond(flags: GcFlags, dryRun: boolean): Promise<number> {
   return tell(report, dryRun, flags)
 }
 
-interface Report {
-  readonly removed: readonly Row[]
-  readonly kept: readonly Row[]
-  readonly removedBytes: number
-}
-
-interface Row {
-  readonly reason: string
-  readonly count: number
-  readonly bytes: number
-}
-
-function tell(report: Report, dryRun: boolean, flags: GcFlags): number {
+function tell(report: CollectReport, dryRun: boolean, flags: GcFlags): number {
   if (flags.json) {
     print(JSON.stringify({ type: 'gc', dryRun, ...report }))
     return 0
@@ -78,6 +67,6 @@ function tell(report: Report, dryRun: boolean, flags: GcFlags): number {
   return 0
 }
 
-function toCells(what: string, rows: readonly Row[]): readonly (readonly string[])[] {
+function toCells(what: string, rows: readonly CollectRow[]): readonly (readonly string[])[] {
   return rows.map(({ reason, count, bytes }) => [what, reason, String(count), formatBytes(bytes)])
 }

@@ -3,12 +3,13 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { toStatement } from '../capture/provenance.ts'
-import type { Project } from '../conduct/project.ts'
+import { findRemote } from '../conduct/look-up.ts'
 import type { Flags } from '../config.ts'
 import type { Digest } from '../model/digest.ts'
 import { PilotError } from '../model/error.ts'
-import type { LocalStore, ResultBrief } from '../model/ports.ts'
+import type { LocalStore } from '../model/ports.ts'
 import { findStage } from '../plan/graph.ts'
+import { nothingKept } from './kept.ts'
 import { openSession, print } from './session.ts'
 
 interface OutFlags extends Flags {
@@ -25,15 +26,11 @@ export async function outCommand(name: string, flags: OutFlags): Promise<number>
   const { project } = session
   findStage(project.graph, name)
   const last = project.store.lastOf(name)
-  const result = last && (project.store.lookup(last.key) ?? (await bringHere(project, last.key)))
+  // Restored outputs that no stage has needed yet are fetched now that somebody asks for them.
+  const result = last && (project.store.lookup(last.key) ?? (await findRemote(project, last.key, true)))
   const folder = result && project.store.openTree(result.tree)
   if (!result || !folder) {
-    throw new PilotError({
-      code: 'no-outputs',
-      blame: 'user',
-      what: `nothing is kept of stage "${name}" here`,
-      hint: `bring it about: pilot run --to ${name}`,
-    })
+    throw nothingKept(name)
   }
   if (flags.provenance) {
     const made = project.store.readResult(result.key)
@@ -55,13 +52,6 @@ export async function outCommand(name: string, flags: OutFlags): Promise<number>
   if (flags.json) for (const row of rows) print(JSON.stringify(row))
   else for (const row of rows) print(row.path)
   return 0
-}
-
-/** Restored outputs that no stage has needed yet are fetched now that somebody asks for them. */
-async function bringHere({ store, tiers }: Project, key: Digest): Promise<ResultBrief | undefined> {
-  const result = await tiers?.find(key)
-  if (!result || (await tiers?.fetch(result.tree)) === undefined) return undefined
-  return store.lookup(key)
 }
 
 async function copyOut(store: Pick<LocalStore, 'fetchTree'>, tree: Digest, into: string): Promise<void> {

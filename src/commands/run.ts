@@ -14,6 +14,7 @@ import { fanOut, recordEvents } from '../report/fan-out.ts'
 import { jsonReporter } from '../report/json.ts'
 import { plainReporter } from '../report/plain.ts'
 import { run } from '../run.ts'
+import type { OnProgress } from '../store/tiers.ts'
 import { openInterrupts } from './interrupts.ts'
 import { openSession, print } from './session.ts'
 import { summarise } from './summary.ts'
@@ -29,7 +30,7 @@ export async function runCommand(stages: readonly string[], flags: RunFlags): Pr
     if (listener) listener.on(event)
     else early.push(event)
   }
-  const onProgress = (what: string, doneBytes: number, totalBytes: number) =>
+  const onProgress: OnProgress = (what, doneBytes, totalBytes) =>
     listener?.on({ type: 'progress', what, doneBytes, totalBytes })
   using session = await openSession(flags, stages, onWarning, onProgress)
   const { project, runId, now } = session

@@ -5,6 +5,7 @@ import { openProject, type Project } from '../conduct/project.ts'
 import { openRemoteStores, type RemoteStores } from '../conduct/remote.ts'
 import { type Flags, readConfig } from '../config.ts'
 import { formatBytes, formatMs } from '../report/format.ts'
+import type { OnProgress } from '../store/tiers.ts'
 
 export interface Session extends Disposable {
   readonly project: Project
@@ -17,7 +18,7 @@ export async function openSession(
   flags: Flags,
   stages: readonly string[] = [],
   onWarning: (code: string, message: string) => void = warnOnStderr,
-  onProgress?: (what: string, doneBytes: number, totalBytes: number) => void,
+  onProgress?: OnProgress,
 ): Promise<Session> {
   const now = () => new Date()
   const runId = toRunId(now())
@@ -31,10 +32,7 @@ export interface RemoteSession extends Session {
 }
 
 /** A session for looking after the store beyond this machine: its namespaces are at hand, and no run goes through it. */
-export async function openRemoteSession(
-  flags: Flags,
-  onProgress?: (what: string, doneBytes: number, totalBytes: number) => void,
-): Promise<RemoteSession> {
+export async function openRemoteSession(flags: Flags, onProgress?: OnProgress): Promise<RemoteSession> {
   const session = await openSession({ ...flags, remote: false })
   const { project, runId } = session
   const config = readConfig(flags)

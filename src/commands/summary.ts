@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { Project } from '../conduct/project.ts'
 import type { OutputRecord } from '../model/result.ts'
+import { targetsOf } from '../plan/select.ts'
 import { formatSummary, type SummaryRow } from '../report/summary.ts'
 
 /** A JSON output larger than this is not read for its summary. */
@@ -13,16 +14,9 @@ const MAX_BYTES = 1 << 20
 export function summarise(project: Project, cwd: string): string {
   const latest = relative(cwd, join(project.store.root, 'latest')) || '.'
   return formatSummary(
-    targetsOf(project).flatMap((stage) => toRow(project, stage, latest)),
+    targetsOf(project.graph, project.config.selection).flatMap((stage) => toRow(project, stage, latest)),
     latest,
   )
-}
-
-/** What was asked for by name, else the stages nothing else needs. */
-function targetsOf({ graph, config }: Project): readonly string[] {
-  const { to, only } = config.selection
-  if (to.length + only.length > 0) return [...to, ...only]
-  return graph.stages.filter((_, index) => graph.dependents[index]?.length === 0).map((stage) => stage.name)
 }
 
 function toRow({ store }: Project, stage: string, latest: string): readonly SummaryRow[] {

@@ -5,9 +5,9 @@ import { dryRun } from '../conduct/dry-run.ts'
 import { noRemote } from '../conduct/remote.ts'
 import type { Flags } from '../config.ts'
 import { EXIT_CODES } from '../model/error.ts'
-import { findStage } from '../plan/graph.ts'
-import { count, formatBytes } from '../report/format.ts'
+import { count, formatBytes, totalBytes } from '../report/format.ts'
 import { openInterrupts } from './interrupts.ts'
+import { chooseStages } from './kept.ts'
 import { openProgress, openSession, print } from './session.ts'
 
 type TransferFlags = Flags & { readonly json?: boolean | undefined }
@@ -15,31 +15,30 @@ type TransferFlags = Flags & { readonly json?: boolean | undefined }
 /** Sends what the stages (all, where none is named) last came to here. */
 export async function pushCommand(stages: readonly string[], flags: TransferFlags): Promise<number> {
   using progress = openProgress('sent')
-  let totalBytes = 0
+  let allBytes = 0
   using session = await openSession(flags, [], undefined, (_what, doneBytes) =>
-    progress.show({ doneBytes, totalBytes }),
+    progress.show({ doneBytes, totalBytes: allBytes }),
   )
   const { store, graph, tiers } = session.project
   if (!tiers?.isWritable) throw noRemote()
-  for (const stage of stages) findStage(graph, stage)
-  const chosen = stages.length > 0 ? stages : graph.stages.map(({ name }) => name)
+  const chosen = chooseStages(graph, stages)
   using interrupts = openInterrupts()
   let sent = 0
   for (const stage of chosen) {
     const last = store.lastOf(stage)
     const result = last && store.lookup(last.key) && store.readResult(last.key)
     if (!result || interrupts.stop.aborted) continue
-    totalBytes += Object.values(result.outputs).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    allBytes += totalBytes(result.outputs)
     await tiers.send(result, { replace: false, lease: undefined })
     sent++
   }
   const unsent = await tiers.drain(interrupts.stop)
   progress.clear()
   const there = sent - unsent
-  if (flags.json) print(JSON.stringify({ type: 'push', store: tiers.name, there, unsent, bytes: totalBytes }))
+  if (flags.json) print(JSON.stringify({ type: 'push', store: tiers.name, there, unsent, bytes: allBytes }))
   else
     print(
-      `${count(there, 'result')} in ${tiers.name}, ${formatBytes(totalBytes)}${unsent > 0 ? `; ${unsent} not sent` : ''}`,
+      `${count(there, 'result')} in ${tiers.name}, ${formatBytes(allBytes)}${unsent > 0 ? `; ${unsent} not sent` : ''}`,
     )
   return unsent === 0 ? EXIT_CODES.ok : EXIT_CODES.environment
 }
@@ -47,26 +46,23 @@ export async function pushCommand(stages: readonly string[], flags: TransferFlag
 /** Brings the outputs of the stages (all, where none is named) here. */
 export async function pullCommand(stages: readonly string[], flags: TransferFlags): Promise<number> {
   using progress = openProgress('fetched')
-  let totalBytes = 0
+  let allBytes = 0
   using session = await openSession(flags, [], undefined, (_what, doneBytes) =>
-    progress.show({ doneBytes, totalBytes }),
+    progress.show({ doneBytes, totalBytes: allBytes }),
   )
   const { project } = session
   const { store, graph, tiers } = project
   if (!tiers) throw noRemote()
-  for (const stage of stages) findStage(graph, stage)
+  const chosen = chooseStages(graph, stages)
   const { resolved } = await dryRun(project, { to: stages, from: [], only: [], force: [] })
   const missing: string[] = []
-  const wanted = graph.stages.filter(({ name }) => stages.length === 0 || stages.includes(name))
   const found = await Promise.all(
-    wanted.map(async ({ name }) => {
+    chosen.map(async (name) => {
       const key = resolved[graph.indexOf.get(name) ?? -1]?.key
       return { name, key, result: key && !store.lookup(key) ? await tiers.find(key) : undefined }
     }),
   )
-  for (const { result } of found) {
-    for (const { sizeBytes } of Object.values(result?.outputs ?? {})) totalBytes += sizeBytes
-  }
+  for (const { result } of found) allBytes += totalBytes(result?.outputs ?? {})
   let pulled = 0
   for (const { name, key, result } of found) {
     if (key && store.lookup(key)) continue

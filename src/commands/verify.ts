@@ -49,7 +49,7 @@ async function verifyBeyond(flags: VerifyFlags): Promise<number> {
   const report = await verifyRemote(writer, { heal: flags.heal ? heal : undefined, signal: interrupts.stop })
   progress.clear()
   const { results, trees, logs, damaged, healed, dropped } = report
-  const isWell = damaged.length === 0 || (flags.heal === true && damaged.length > 0)
+  const isWell = damaged.length === 0 || flags.heal
   if (flags.json)
     print(JSON.stringify({ type: 'verify', store: writer.name, clean: damaged.length === 0, ...report }))
   else {

@@ -14,10 +14,10 @@ import type { Job, JobOutcome, ResultBrief } from '../model/ports.ts'
 import { type ActionResult, type AttemptRecord, type Failure, RESULT_SCHEMA } from '../model/result.ts'
 import type { Stage } from '../model/stage.ts'
 import { placeOf } from '../plan/name.ts'
-import type { Lease } from '../store/remote/leases.ts'
 import type { RunContext } from './context.ts'
 import { changedError, checkSources, type InputTarget, inputTargets } from './inputs.ts'
-import { findRemote, type Resolved } from './look-up.ts'
+import { takeLease } from './lease.ts'
+import type { Resolved } from './look-up.ts'
 
 export type Brought =
   | {
@@ -29,6 +29,9 @@ export type Brought =
   | { readonly type: 'failed'; readonly event: StageEnd }
   /** Stages, by index, whose outputs were thought kept and are not whole. */
   | { readonly type: 'lost'; readonly producers: readonly number[] }
+
+/** Of a stage that waited for another run. */
+const STOPPED: Failure = { class: 'cancelled', message: 'the run was stopped while waiting' }
 
 type Report = (event: RunEvent) => void
 
@@ -62,16 +65,12 @@ async function bringClaimed(
 ): Promise<Brought> {
   const { project } = context
   if (!(await claim(context, stage, resolved, report))) {
-    return failedBy(context, stage, resolved, {
-      class: 'cancelled',
-      message: 'the run was stopped while waiting',
-    })
+    return failedBy(context, stage, resolved, STOPPED)
   }
   try {
     // Another run, or another stage of this one, may have made it between our look-up and our claim.
-    const isForced = context.selected.forced[context.project.graph.indexOf.get(stage.name) ?? -1] ?? false
-    const isAsked = !isForced && !project.tiers?.isOnly
-    const made = isAsked ? project.store.lookup(resolved.key) : undefined
+    const isForced = context.selected.forced[project.graph.indexOf.get(stage.name) ?? -1] ?? false
+    const made = isForced || project.tiers?.isOnly ? undefined : project.store.lookup(resolved.key)
     if (made) return { type: 'done', outcome: 'hit', result: made, event: {} }
     return await bringLeased(context, stage, resolved, { gpuIds, isForced }, report)
   } finally {
@@ -95,18 +94,15 @@ async function bringLeased(
   const { tiers } = context.project
   const producers = await fetchInputs(context, stage)
   if (producers.length > 0) return { type: 'lost', producers }
-  const leased = await lease(context, stage, resolved, isForced, report)
+  const leased = await takeLease(context, stage, resolved, isForced, report)
   if (leased.type === 'made') return { type: 'done', outcome: 'restored', result: leased.result, event: {} }
   if (leased.type === 'stopped') {
-    return failedBy(context, stage, resolved, {
-      class: 'cancelled',
-      message: 'the run was stopped while waiting',
-    })
+    return failedBy(context, stage, resolved, STOPPED)
   }
   const brought = await attempts(context, stage, resolved, gpuIds, report)
-  const result = brought.type === 'done' ? context.project.store.readResult(resolved.key) : undefined
+  const result = tiers && brought.type === 'done' ? context.project.store.readResult(resolved.key) : undefined
   // The lease ends when the others can see the result.
-  if (result && tiers) await tiers.send(result, { replace: isForced, lease: leased.lease })
+  if (tiers && result) await tiers.send(result, { replace: isForced, lease: leased.lease })
   else await leased.lease?.release().catch(() => undefined)
   return brought
 }
@@ -116,52 +112,12 @@ async function fetchInputs({ project, known }: RunContext, stage: Stage): Promis
   const { tiers, store, graph } = project
   if (!tiers) return []
   const lost: number[] = []
-  const producers = new Set(
-    Object.values(stage.inputs).flatMap((ref) =>
-      ref.from === 'stage' ? [graph.indexOf.get(ref.stage) ?? -1] : [],
-    ),
-  )
-  for (const producer of producers) {
+  for (const producer of graph.dependencies[graph.indexOf.get(stage.name) ?? -1] ?? []) {
     const tree = known[producer]?.tree
     if (tree && store.openTree(tree) === undefined && (await tiers.fetch(tree)) === undefined)
       lost.push(producer)
   }
   return lost
-}
-
-type Leased =
-  | { readonly type: 'ours'; readonly lease: Lease | undefined }
-  | { readonly type: 'made'; readonly result: ResultBrief }
-  | { readonly type: 'stopped' }
-
-/** Waits until the action is ours, or another machine has made it. */
-async function lease(
-  { project, stop }: RunContext,
-  stage: Stage,
-  resolved: Resolved,
-  isForced: boolean,
-  report: Report,
-): Promise<Leased> {
-  const { tiers } = project
-  if (!tiers) return { type: 'ours', lease: undefined }
-  for (let told = false; !stop.aborted; ) {
-    const answer = await tiers.claim(resolved.key)
-    if (answer.type === 'none') return { type: 'ours', lease: undefined }
-    // Made between our look-up and our claim, or while we waited. Who forces wants it made anew, but not while another does.
-    const made = isForced ? undefined : await findRemote(project, resolved, false)
-    if (made) {
-      if (answer.type === 'claimed') await answer.lease.release().catch(() => undefined)
-      return { type: 'made', result: made }
-    }
-    if (answer.type === 'claimed') return { type: 'ours', lease: answer.lease }
-    if (!told) {
-      const holder = `${answer.holder}, since ${answer.since}`
-      report({ type: 'stage-wait', stage: stage.name, actionDigest: resolved.key, holder })
-    }
-    told = true
-    await delay(Math.min(1_000, tiers.beatMs), undefined, { signal: stop }).catch(() => undefined)
-  }
-  return { type: 'stopped' }
 }
 
 /** Waits until the action is ours. @returns false when the run was stopped first */

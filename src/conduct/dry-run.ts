@@ -3,7 +3,7 @@
 import type { PlanRow } from '../model/event.ts'
 import type { ResultBrief } from '../model/ports.ts'
 import { type Selection, selectStages } from '../plan/select.ts'
-import { findRemote, lookUp, type Resolved } from './look-up.ts'
+import { findKept, type Kept, lookUp, type Resolved } from './look-up.ts'
 import type { Project } from './project.ts'
 import { readRow } from './reason.ts'
 import { readSources } from './sources.ts'
@@ -36,15 +36,13 @@ export async function dryRun(
     }
     const found = lookUp({ project, sources, known }, index)
     resolved[index] = found
-    const isForced = forced[index] ?? false
-    const isHit = found.result !== undefined && !project.tiers?.isOnly
-    const remote = isForced || isHit ? undefined : await findRemote(project, found, false)
-    if (!isForced) known[index] = isHit ? found.result : (remote ?? undefined)
+    const kept: Kept = forced[index] ? { from: 'nowhere' } : await findKept(project, found, false)
+    known[index] = kept.result
     rows.push(
-      readRow(project, stage, isHit ? found : { ...found, result: undefined }, {
-        isForced,
-        remote: remote && project.tiers?.name,
+      readRow(project, stage, found, {
+        isForced: forced[index] ?? false,
         isSelected: roles[index] === 'execute',
+        keptFrom: kept.from,
       }),
     )
   }

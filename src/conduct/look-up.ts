@@ -38,11 +38,22 @@ export function lookUp(so: Known, index: number): Resolved {
   return { key, action, inputs, result: project.store.lookup(key) }
 }
 
-/** What the stores beyond this machine keep for a looked-up action; with `isNeeded` its tree is brought here, and one that
- *  is not whole is no result. */
+export type Kept =
+  | { readonly from: 'here' | 'beyond'; readonly result: ResultBrief }
+  | { readonly from: 'nowhere'; readonly result?: undefined }
+
+/** What is kept of a looked-up action: here, or else beyond this machine. @param isNeeded as in `findRemote` */
+export async function findKept(project: Project, resolved: Resolved, isNeeded: boolean): Promise<Kept> {
+  if (resolved.result && !project.tiers?.isOnly) return { from: 'here', result: resolved.result }
+  const result = await findRemote(project, resolved.key, isNeeded)
+  return result ? { from: 'beyond', result } : { from: 'nowhere' }
+}
+
+/** What the stores beyond this machine keep of an action; with `isNeeded` its tree is brought here, and one that is not
+ *  whole is no result. */
 export async function findRemote(
   { tiers }: Project,
-  { key }: Resolved,
+  key: Digest,
   isNeeded: boolean,
 ): Promise<ResultBrief | undefined> {
   const result = await tiers?.find(key)

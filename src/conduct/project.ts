@@ -17,7 +17,7 @@ import { type Facts, toolKey } from '../plan/key.ts'
 import { placeOf } from '../plan/name.ts'
 import type { Capacity } from '../plan/schedule.ts'
 import { type Damage, openLocalStore } from '../store/local.ts'
-import type { Tiers } from '../store/tiers.ts'
+import type { OnProgress, Tiers } from '../store/tiers.ts'
 import { openRemoteTiers } from './remote.ts'
 
 export interface Project extends Disposable {
@@ -48,7 +48,7 @@ export interface OpenOptions {
   /** A tree was found damaged and set aside. */
   readonly onWarning: (code: string, message: string) => void
   /** How far transfers are. */
-  readonly onProgress?: ((what: string, doneBytes: number, totalBytes: number) => void) | undefined
+  readonly onProgress?: OnProgress | undefined
 }
 
 /** Loads and checks the pipeline, and opens the store beside it. @throws PilotError for whatever is wrong with either */

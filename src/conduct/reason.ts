@@ -3,24 +3,26 @@
 import type { PlanRow } from '../model/event.ts'
 import type { Stage } from '../model/stage.ts'
 import { changedFields } from '../plan/decide.ts'
-import type { Resolved } from './look-up.ts'
+import type { Kept, Resolved } from './look-up.ts'
 import type { Project } from './project.ts'
+
+interface Found {
+  readonly isForced: boolean
+  readonly isSelected: boolean
+  readonly keptFrom: Kept['from']
+}
 
 /** The plan row of a stage whose inputs are known. */
 export function readRow(
   project: Project,
   stage: Stage,
   resolved: Resolved,
-  {
-    isForced,
-    isSelected,
-    remote,
-  }: { readonly isForced: boolean; readonly isSelected: boolean; readonly remote?: string | undefined },
+  { isForced, isSelected, keptFrom }: Found,
 ): PlanRow {
   const row = { stage: stage.name, actionDigest: resolved.key }
   if (isForced) return { ...row, state: 'run', reason: 'forced' }
-  if (resolved.result) return { ...row, state: 'hit', reason: 'kept here' }
-  if (remote !== undefined) return { ...row, state: 'restore', reason: `kept in ${remote}` }
+  if (keptFrom === 'here') return { ...row, state: 'hit', reason: 'kept here' }
+  if (keptFrom === 'beyond') return { ...row, state: 'restore', reason: `kept in ${project.tiers?.name}` }
   if (!isSelected)
     return { ...row, state: 'skip', reason: 'not selected, and nothing is kept of it: the run would fail' }
   return { ...row, state: 'run', reason: runReason(project, stage, resolved) }

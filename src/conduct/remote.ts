@@ -9,7 +9,7 @@ import type { Config } from '../config.ts'
 import { PilotError } from '../model/error.ts'
 import type { LocalStore } from '../model/ports.ts'
 import type { RemoteStore } from '../store/remote/store.ts'
-import type { Tiers } from '../store/tiers.ts'
+import type { OnProgress, Tiers } from '../store/tiers.ts'
 
 export interface RemoteParts {
   readonly config: Config
@@ -17,7 +17,7 @@ export interface RemoteParts {
   readonly local: LocalStore
   readonly runId: string
   readonly onWarning: (code: string, message: string) => void
-  readonly onProgress?: ((what: string, doneBytes: number, totalBytes: number) => void) | undefined
+  readonly onProgress?: OnProgress | undefined
 }
 
 /** Whose results are accepted, where the project says so. */

@@ -5,6 +5,9 @@ import { hash } from 'node:crypto'
 /** sha256 of some bytes, 64 lowercase hex digits. Branded so that a name or a path is never taken for one. */
 export type Digest = string & { readonly __brand: 'Digest' }
 
+/** How a digest is spelled. */
+export const DIGEST = /^[0-9a-f]{64}$/
+
 /** sha256 of a string's UTF-8 bytes or of a buffer. */
 export function digestOf(content: string | Uint8Array): Digest {
   // `hash` answers a plain string; the brand is what this function adds.

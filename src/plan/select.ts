@@ -22,6 +22,12 @@ export interface Selected {
   readonly forced: readonly boolean[]
 }
 
+/** What was asked for by name, else the stages nothing else needs. */
+export function targetsOf(graph: Graph, { to, only }: Selection): readonly string[] {
+  if (to.length + only.length > 0) return [...to, ...only]
+  return graph.stages.filter((_, index) => graph.dependents[index]?.length === 0).map((stage) => stage.name)
+}
+
 /** @throws PilotError `unknown-stage`, `nothing-selected` */
 export function selectStages(graph: Graph, selection: Selection): Selected {
   const reach = (names: readonly string[], edges: Graph['dependents']) => closure(graph, names, edges)

@@ -1,9 +1,10 @@
 // The schema of the lines that --json prints, as zod and as JSON Schema. The compiler holds it equal to RunEvent.
 
 import { z } from 'zod'
+import { DIGEST } from '../model/digest.ts'
 import type { RunEvent } from '../model/event.ts'
 
-const digest = z.string().regex(/^[0-9a-f]{64}$/)
+const digest = z.string().regex(DIGEST)
 const time = z.iso.datetime()
 const amount = z.number().nonnegative()
 

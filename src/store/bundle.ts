@@ -20,7 +20,7 @@ import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import * as tar from 'tar-stream'
-import { type Digest, digestOf } from '../model/digest.ts'
+import { DIGEST, type Digest, digestOf } from '../model/digest.ts'
 import { PilotError } from '../model/error.ts'
 import type { LocalStore } from '../model/ports.ts'
 import type { ActionResult } from '../model/result.ts'
@@ -134,7 +134,7 @@ export async function importResults(
   try {
     for await (const entry of extract) {
       const [kind = '', name = ''] = entry.header.name.split('/')
-      if (!/^[0-9a-f]{64}$/.test(name)) throw invalid(file, `"${entry.header.name}" is nothing of pilot's`)
+      if (!DIGEST.test(name)) throw invalid(file, `"${entry.header.name}" is nothing of pilot's`)
       await take(store, folder, file, {
         kind,
         digest: name as Digest,

@@ -5,28 +5,17 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Digest } from '../model/digest.ts'
 import type { LocalStore } from '../model/ports.ts'
-import {
-  type CollectOptions,
-  type CollectReason,
-  type CollectRow,
-  count,
-  cutoff,
-  type Gc,
-} from './local/gc.ts'
+import { type CollectOptions, type CollectReason, cutoff, type Gc } from './local/gc.ts'
 import { clearAway, collectFolders, collectLogs, collectStrays, forgetHistory } from './local/remains.ts'
 import { findRoots, type Roots } from './local/roots.ts'
 import { type LocalParts, partsOf } from './local.ts'
-
-export type { CollectRow } from './local/gc.ts'
-
-export interface CollectReport {
-  readonly removed: readonly CollectRow[]
-  readonly kept: readonly CollectRow[]
-  readonly removedBytes: number
-}
+import { type CollectReport, count, toReport } from './tally.ts'
 
 /** Collects; with `dryRun` only says what would go. Safe beside running pilots. */
-export async function collect(store: LocalStore, options: CollectOptions): Promise<CollectReport> {
+export async function collect(
+  store: LocalStore,
+  options: CollectOptions,
+): Promise<CollectReport<CollectReason>> {
   const parts = partsOf(store)
   const roots = findRoots(parts.db, { keepRuns: options.keepRuns, pins: options.pins ?? [] })
   const gc: Gc = { parts, options, roots, removed: new Map(), kept: new Map() }
@@ -38,12 +27,7 @@ export async function collect(store: LocalStore, options: CollectOptions): Promi
   await collectFolders(gc, 'quarantined', parts.layout.quarantine)
   await collectFolders(gc, 'left to resume from', parts.layout.resume)
   if (!options.dryRun) forgetHistory(gc)
-  const removed = [...gc.removed.values()]
-  return {
-    removed,
-    kept: [...gc.kept.values()],
-    removedBytes: removed.reduce((sum, row) => sum + row.bytes, 0),
-  }
+  return toReport(gc.removed, gc.kept)
 }
 
 /** Keys of the results that go, or would. */

@@ -9,6 +9,7 @@ import { sizeOf } from '../model/tree.ts'
 import { toDiskError } from './local/disk.ts'
 import type { Lease, LeaseAnswer, Leases } from './remote/leases.ts'
 import { RemoteError } from './remote/objects.ts'
+import type { Root } from './remote/roots.ts'
 
 /** A store of a tier. What only some of them can do is optional. */
 export interface Tier extends Store {
@@ -17,7 +18,7 @@ export interface Tier extends Store {
     result: ActionResult,
     options: { readonly replace: boolean; readonly fence: number },
   ): Promise<void>
-  putRoot?(name: string, root: unknown): Promise<void>
+  putRoot?(name: string, root: Root): Promise<void>
 }
 
 export interface Tiers {
@@ -39,8 +40,11 @@ export interface Tiers {
   /** Waits for what is being sent; with the signal aborted, only for what is on its way. @returns results not sent */
   drain(signal: AbortSignal): Promise<number>
   /** Writes down what gc must keep. */
-  putRoot(name: string, root: unknown): Promise<void>
+  putRoot(name: string, root: Root): Promise<void>
 }
+
+/** Bytes moved so far and in all, of everything that was asked for; 0 where how many there are is not known. */
+export type OnProgress = (what: string, doneBytes: number, totalBytes: number) => void
 
 export interface SendOptions {
   readonly replace: boolean
@@ -55,8 +59,7 @@ export interface TiersOptions {
   readonly writer: Tier | undefined
   readonly isOnly: boolean
   readonly onWarning: (code: string, message: string) => void
-  /** Bytes moved so far and in all, of everything that was asked for. */
-  readonly onProgress?: ((what: string, doneBytes: number, totalBytes: number) => void) | undefined
+  readonly onProgress?: OnProgress | undefined
 }
 
 /** Results waiting to be sent, at most: a stage that ends then waits for one of them. */
@@ -151,7 +154,7 @@ export function openTiers({ local, readers, writer, isOnly, onWarning, onProgres
     const folder = local.openTree(result.tree)
     const isSent = await ask(tier, 'be written', async () => {
       if (!tree || folder === undefined) throw new Error(`tree ${result.tree} is gone from this machine`)
-      if (!shut.has(tier)) onProgress?.('sending', 0, sizeOf(tree.entries))
+      onProgress?.('sending', 0, sizeOf(tree.entries))
       await tier.sendTree(tree, folder)
       const log = result.record.log && (await local.getLog(result.record.log.digest))
       if (result.record.log && log) await tier.putLog(result.record.log.digest, log)
@@ -214,8 +217,8 @@ export function openTiers({ local, readers, writer, isOnly, onWarning, onProgres
       signal.removeEventListener('abort', abandon)
       return unsent
     },
-    async putRoot(root, value) {
-      if (writer) await ask(writer, 'be written', async () => writer.putRoot?.(root, value))
+    async putRoot(rootName, root) {
+      if (writer) await ask(writer, 'be written', async () => writer.putRoot?.(rootName, root))
     },
   }
 }

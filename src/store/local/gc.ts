@@ -2,6 +2,7 @@
 
 import type { Digest } from '../../model/digest.ts'
 import type { LocalParts } from '../local.ts'
+import type { CollectRows } from '../tally.ts'
 import { findLive, type Roots } from './roots.ts'
 
 export interface CollectOptions {
@@ -30,24 +31,12 @@ export type CollectReason =
   | 'named by a kept result'
   | 'in use or in grace'
 
-export interface CollectRow {
-  readonly reason: CollectReason
-  readonly count: number
-  /** Of file content. */
-  readonly bytes: number
-}
-
 export interface Gc {
   readonly parts: LocalParts
   readonly options: CollectOptions
   readonly roots: Roots
-  readonly removed: Map<CollectReason, CollectRow>
-  readonly kept: Map<CollectReason, CollectRow>
-}
-
-export function count(rows: Map<CollectReason, CollectRow>, reason: CollectReason, bytes: number): void {
-  const row = rows.get(reason)
-  rows.set(reason, { reason, count: (row?.count ?? 0) + 1, bytes: (row?.bytes ?? 0) + bytes })
+  readonly removed: CollectRows<CollectReason>
+  readonly kept: CollectRows<CollectReason>
 }
 
 /** What was last used before it may go. Asked anew in each transaction. */

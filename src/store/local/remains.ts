@@ -2,8 +2,9 @@
 
 import { lstatSync, readdirSync, rmSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { count } from '../tally.ts'
 import { moveFolder, removeFolder, sizeOnDisk } from './disk.ts'
-import { type CollectReason, count, cutoff, type Gc } from './gc.ts'
+import { type CollectReason, cutoff, type Gc } from './gc.ts'
 import { findLive } from './roots.ts'
 
 /** Removes folders of trees that have no row; one that has got a row meanwhile stays. */

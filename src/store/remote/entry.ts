@@ -2,7 +2,7 @@
 
 import * as z from 'zod'
 import { actionDigest } from '../../model/action.ts'
-import { type Digest, digestOf } from '../../model/digest.ts'
+import { DIGEST, type Digest, digestOf } from '../../model/digest.ts'
 import { type ActionResult, RESULT_SCHEMA } from '../../model/result.ts'
 import { contentAt, type Tree } from '../../model/tree.ts'
 import { ENVELOPE, type Envelope } from './trust.ts'
@@ -16,24 +16,24 @@ export interface Entry {
   readonly fence: number
 }
 
-const DIGEST = z.string().regex(/^[0-9a-f]{64}$/)
+const digest = z.string().regex(DIGEST)
 const SHAPE = z.strictObject({
   schema: z.literal(ENTRY_SCHEMA),
   fence: z.int().nonnegative(),
   attestation: ENVELOPE.nullable(),
   /** Of the result's JSON: not every field of it is proved by another digest. */
-  sha256: DIGEST,
+  sha256: digest,
   result: z.looseObject({
     schema: z.literal(RESULT_SCHEMA),
-    actionDigest: DIGEST,
+    actionDigest: digest,
     action: z.looseObject({}),
-    tree: DIGEST,
+    tree: digest,
     outputs: z.record(
       z.string(),
       z.looseObject({
         kind: z.enum(['file', 'tree', 'json']),
         path: z.string(),
-        digest: DIGEST,
+        digest,
         sizeBytes: z.number(),
         files: z.number(),
       }),

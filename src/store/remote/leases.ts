@@ -29,8 +29,6 @@ type LeaseText = z.infer<typeof SHAPE>
 
 export interface Lease {
   readonly fence: number
-  /** Aborted when another holder has taken over. */
-  readonly lost: AbortSignal
   release(): Promise<void>
 }
 
@@ -89,18 +87,19 @@ export function openLeases({ objects, holder, beatMs, now }: LeasesOptions): Lea
   }
 
   function keep(key: Digest, first: LeaseText, firstEtag: string): Lease {
-    const lost = new AbortController()
     let [text, etag] = [first, firstEtag]
     let isEnded = false
+    /** Another holder has taken over. */
+    let isLost = false
     let renewing: Promise<void> = Promise.resolve()
     const write = async (next: LeaseText): Promise<void> => {
       const written = await objects.put(LEASES + key, encode(next), { type: 'same', etag })
-      if (written === undefined) lost.abort()
+      if (written === undefined) isLost = true
       else [text, etag] = [next, written]
     }
     const beat = (): void => {
       renewing = renewing
-        .then(() => (isEnded || lost.signal.aborted ? undefined : write({ ...text, beat: text.beat + 1 })))
+        .then(() => (isEnded || isLost ? undefined : write({ ...text, beat: text.beat + 1 })))
         // The next beat tries again; others take over after three that failed.
         .catch(() => undefined)
     }
@@ -108,13 +107,12 @@ export function openLeases({ objects, holder, beatMs, now }: LeasesOptions): Lea
     timer.unref()
     return {
       fence: first.fence,
-      lost: lost.signal,
       async release() {
         isEnded = true
         clearInterval(timer)
         await renewing
         // Written, not deleted: a delete has no condition, and might hit the next holder's lease.
-        if (!lost.signal.aborted) await write({ ...text, released: true })
+        if (!isLost) await write({ ...text, released: true })
       },
     }
   }

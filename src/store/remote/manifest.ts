@@ -2,12 +2,12 @@
 
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import * as z from 'zod'
-import type { Digest } from '../../model/digest.ts'
+import { DIGEST, type Digest } from '../../model/digest.ts'
 import { type Tree, type TreeEntry, treeDigest } from '../../model/tree.ts'
 import { BLOBS, PACKS } from './keys.ts'
 import { contentsOf, type Pack, toPacks } from './placement.ts'
 
-export const MANIFEST_SCHEMA = 'pilot.tree-manifest.v1'
+const MANIFEST_SCHEMA = 'pilot.tree-manifest.v1'
 
 /** A part of a large file: which object holds it, and its size before compression. */
 export type PartRef = readonly [blob: Digest, sizeBytes: number]
@@ -19,12 +19,12 @@ export interface Manifest {
   readonly packs: readonly Pack[]
 }
 
-const DIGEST = z.string().regex(/^[0-9a-f]{64}$/)
+const digest = z.string().regex(DIGEST)
 // The entries are proved by the digest of the tree, and need no schema.
 const SHAPE = z.strictObject({
   schema: z.literal(MANIFEST_SCHEMA),
   entries: z.array(z.unknown()),
-  parts: z.record(DIGEST, z.array(z.tuple([DIGEST, z.int().positive()]))),
+  parts: z.record(digest, z.array(z.tuple([digest, z.int().positive()]))),
 })
 
 export function toManifest(tree: Tree, parts: Manifest['parts']): Manifest {

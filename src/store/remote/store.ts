@@ -13,6 +13,7 @@ import { AC, LOGS, QUARANTINE, ROOTS, TREES } from './keys.ts'
 import { type Leases, openLeases } from './leases.ts'
 import { decodeManifest, type Manifest } from './manifest.ts'
 import type { ObjectStore } from './objects.ts'
+import { encodeRoot, type Root } from './roots.ts'
 import { NO_POLICY, type Policy, type Signer } from './trust.ts'
 import { uploadTree } from './upload.ts'
 
@@ -28,7 +29,7 @@ export interface RemoteStore extends Store {
   /** Reads every object of a tree and sets the bad ones aside. */
   inspectTree(digest: Digest): Promise<readonly string[]>
   /** Writes down what gc must keep. */
-  putRoot(name: string, root: unknown): Promise<void>
+  putRoot(name: string, root: Root): Promise<void>
 }
 
 export interface RemoteOptions {
@@ -41,7 +42,7 @@ export interface RemoteOptions {
   readonly isWritable: boolean
   /** Told what was refused or set aside. */
   readonly onWarning: (code: string, message: string) => void
-  readonly onBytes?: (direction: 'up' | 'down', bytes: number, of: Digest) => void
+  readonly onBytes?: (direction: 'up' | 'down', bytes: number) => void
   readonly now?: () => Date
 }
 
@@ -57,22 +58,25 @@ export function openRemoteStore(options: RemoteOptions): RemoteStore {
   /** Of trees asked for by `getResult` and then fetched. */
   const manifests = new Map<Digest, Manifest>()
 
-  const transfer = (direction: 'up' | 'down', of: Digest) => ({
+  const transfer = (direction: 'up' | 'down') => ({
     objects,
     budget,
     refreshMs: REFRESH_MS,
     now: Date.now,
-    onBytes: (bytes: number) => options.onBytes?.(direction, bytes, of),
+    onBytes: (bytes: number) => options.onBytes?.(direction, bytes),
   })
 
   /** What failed verification goes out of the way, and may be looked at. */
   async function setAside(key: string, why: string): Promise<void> {
     onWarning('remote-damaged', `${objects.name}: ${key} ${why}${isWritable ? '; it is set aside' : ''}`)
     if (!isWritable) return
+    if (await keepAside(key)) await objects.remove([key])
+  }
+
+  /** Copies an object to where it may be looked at. False where there is none. */
+  function keepAside(key: string): Promise<boolean> {
     const stamp = now().toISOString().replaceAll(/[-:.]/g, '')
-    if (await objects.copy(key, `${QUARANTINE}${stamp}-${key.slice('v1/'.length).replaceAll('/', '-')}`)) {
-      await objects.remove([key])
-    }
+    return objects.copy(key, `${QUARANTINE}${stamp}-${key.slice('v1/'.length).replaceAll('/', '-')}`)
   }
 
   async function manifestOf(digest: Digest): Promise<Manifest | undefined> {
@@ -146,14 +150,9 @@ export function openRemoteStore(options: RemoteOptions): RemoteStore {
       policy.refuse(old.entry.result, old.entry.attestation) === undefined &&
       (await wholeTree(old.entry.result.tree)) !== undefined
     if (!replace && isGood) return
-    if (replace) await setAsideOld(key)
+    // Somebody held it to be wrong.
+    if (replace) await keepAside(AC + key)
     await objects.put(AC + key, bytes, { type: 'same', etag: old.etag })
-  }
-
-  /** A replaced entry is kept to be looked at: somebody held it to be wrong. */
-  async function setAsideOld(key: Digest): Promise<void> {
-    const stamp = now().toISOString().replaceAll(/[-:.]/g, '')
-    await objects.copy(AC + key, `${QUARANTINE}${stamp}-ac-${key}`)
   }
 
   async function heal(error: unknown, digest: Digest): Promise<undefined> {
@@ -180,7 +179,7 @@ export function openRemoteStore(options: RemoteOptions): RemoteStore {
       const manifest = await manifestOf(digest)
       if (!manifest) return undefined
       try {
-        await downloadTree(transfer('down', digest), manifest, into)
+        await downloadTree(transfer('down'), manifest, into)
         return manifest.tree
       } catch (error) {
         return heal(error, digest)
@@ -189,16 +188,16 @@ export function openRemoteStore(options: RemoteOptions): RemoteStore {
     async sendTree(tree, from) {
       manifests.delete(tree.digest)
       if (await wholeTree(tree.digest)) {
-        options.onBytes?.('up', sizeOf(tree.entries), tree.digest)
+        options.onBytes?.('up', sizeOf(tree.entries))
         return
       }
-      await uploadTree(transfer('up', tree.digest), tree, from)
+      await uploadTree(transfer('up'), tree, from)
     },
     async inspectTree(digest) {
       manifests.delete(digest)
       const manifest = await manifestOf(digest)
       if (!manifest) return [TREES + digest]
-      const damaged = await inspectObjects(transfer('down', digest), manifest)
+      const damaged = await inspectObjects(transfer('down'), manifest)
       for (const error of damaged) await heal(error, digest)
       return damaged.map(({ key }) => key)
     },
@@ -216,7 +215,7 @@ export function openRemoteStore(options: RemoteOptions): RemoteStore {
       await objects.put(LOGS + digest, bytes, { type: 'absent' })
     },
     async putRoot(name, root) {
-      await objects.put(ROOTS + name, Buffer.from(JSON.stringify(root)))
+      await objects.put(ROOTS + name, encodeRoot(root))
     },
   }
 }

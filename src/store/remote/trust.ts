@@ -74,7 +74,7 @@ export function readPolicy(text: string, where: string): Policy {
   const parsed = parsePolicy(text, where)
   const signers = parsed.signers.map(({ publicKey, ...signer }) => {
     const key = readKey(() => createPublicKey(publicKey), `${where}, signer "${signer.name}"`)
-    return { ...signer, key, id: keyId(key) }
+    return { ...signer, key }
   })
   return {
     refuse(result, envelope) {

@@ -68,7 +68,7 @@ async function uploadPack(options: UploadOptions, pack: Pack, from: string): Pro
 }
 
 /** The file's parts, all of them stored. Who fetches them holds the whole against its digest. */
-export async function uploadLarge(
+async function uploadLarge(
   options: UploadOptions,
   { sizeBytes, path }: FileEntry,
   from: string,

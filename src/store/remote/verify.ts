@@ -8,7 +8,6 @@ import type { RemoteStore } from './store.ts'
 export interface RemoteVerifyOptions {
   /** Sends a tree again; false where it is not here. */
   readonly heal?: ((tree: Digest) => Promise<boolean>) | undefined
-  readonly onProgress?: (looked: number) => void
   readonly signal?: AbortSignal | undefined
 }
 
@@ -26,7 +25,7 @@ export interface RemoteVerifyReport {
 
 export async function verifyRemote(
   store: RemoteStore,
-  { heal, onProgress, signal }: RemoteVerifyOptions = {},
+  { heal, signal }: RemoteVerifyOptions = {},
 ): Promise<RemoteVerifyReport> {
   const { objects } = store
   const damaged: string[] = []
@@ -44,7 +43,6 @@ export async function verifyRemote(
   for (const tree of all) {
     signal?.throwIfAborted()
     const bad = await store.inspectTree(tree)
-    onProgress?.(all.size)
     if (bad.length === 0) continue
     damaged.push(...bad)
     if (await heal?.(tree)) {
@@ -66,7 +64,6 @@ export async function verifyRemote(
 
 /** Names below a prefix; each is a digest, or fails its check as damage does. */
 async function namesBelow({ objects }: RemoteStore, prefix: string): Promise<readonly Digest[]> {
-  const names: Digest[] = []
-  for await (const { key } of objects.list(prefix)) names.push(key.slice(prefix.length) as Digest)
-  return names
+  const listed = await Array.fromAsync(objects.list(prefix))
+  return listed.map(({ key }) => key.slice(prefix.length) as Digest)
 }

@@ -1,13 +1,13 @@
 // Objects in S3, through the AWS SDK: the only file that knows it. https://docs.aws.amazon.com/AmazonS3/latest/API
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   CopyObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
   HeadObjectCommand,
-  ListObjectsV2Command,
   PutObjectCommand,
+  paginateListObjectsV2,
   S3Client,
 } from '@aws-sdk/client-s3'
 import { type ObjectStore, RemoteError, type WriteCondition } from '../remote/objects.ts'
@@ -100,7 +100,7 @@ export async function openS3Objects({ address, idleMs, attempts }: S3Options): P
             ...at(key),
             Body: bytes,
             ContentLength: bytes.length,
-            ChecksumSHA256: createHash('sha256').update(bytes).digest('base64'),
+            ChecksumSHA256: hash('sha256', bytes, 'base64'),
             ...conditionOf(condition),
           }),
         ),
@@ -123,32 +123,24 @@ export async function openS3Objects({ address, idleMs, attempts }: S3Options): P
       }
     },
     async *list(below) {
-      let token: string | undefined
-      do {
-        const page: { Contents?: unknown; NextContinuationToken?: string | undefined } & Awaited<
-          ReturnType<typeof listPage>
-        > = await listPage(below, token)
-        for (const object of page.Contents ?? []) {
-          yield {
-            key: (object.Key ?? '').slice(prefix.length),
-            sizeBytes: object.Size ?? 0,
-            modifiedMs: object.LastModified?.getTime() ?? 0,
-            etag: object.ETag ?? '',
+      try {
+        for await (const { Contents = [] } of paginateListObjectsV2(
+          { client },
+          { Bucket: bucket, Prefix: prefix + below },
+        )) {
+          for (const object of Contents) {
+            yield {
+              key: (object.Key ?? '').slice(prefix.length),
+              sizeBytes: object.Size ?? 0,
+              modifiedMs: object.LastModified?.getTime() ?? 0,
+              etag: object.ETag ?? '',
+            }
           }
         }
-        token = page.NextContinuationToken
-      } while (token)
+      } catch (error) {
+        throw failing(error)
+      }
     },
-  }
-
-  async function listPage(below: string, token: string | undefined) {
-    try {
-      return await client.send(
-        new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix + below, ContinuationToken: token }),
-      )
-    } catch (error) {
-      throw failing(error)
-    }
   }
 }
 
