@@ -72,8 +72,8 @@ export function openLeases({ objects, holder, beatMs, now }: LeasesOptions): Lea
     const condition = found ? ({ type: 'same', etag: found.etag } as const) : ({ type: 'absent' } as const)
     const etag = await objects.put(LEASES + key, encode(text), condition)
     watched.delete(key)
-    // Another was faster: who, is seen at the next try.
-    if (etag === undefined) return { type: 'held', holder: 'another run', since: text.since }
+    // Another was faster: who, is read now. Each time round somebody else has written, so it ends.
+    if (etag === undefined) return claim(key)
     return { type: 'claimed', lease: keep(key, text, etag) }
   }
 
