@@ -6,12 +6,13 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'default'] } },
   test: {
     testTimeout: 120_000,
+    hookTimeout: 120_000,
     projects: [
       {
         extends: true,
         test: { name: 'unit', include: ['tests/{unit,contract,property,trajectory}/**/*.test.ts'] },
       },
-      { extends: true, test: { name: 'e2e', include: ['tests/{e2e,crash}/**/*.test.ts'] } },
+      { extends: true, test: { name: 'e2e', include: ['tests/{e2e,crash,remote}/**/*.test.ts'] } },
       { extends: true, test: { name: 'pilot', include: ['tests/pilot/**/*.test.ts'], testTimeout: 900_000 } },
     ],
   },

@@ -33,6 +33,9 @@ const fromOption = () =>
 const onlyOption = () => new Option('--only <stage>', 'only this stage').argParser(collect)
 const forceOption = () =>
   new Option('--force <stage>', 'execute it even where a result is kept').argParser(collect)
+const noRemoteOption = () => new Option('--no-remote', 'leave the store beyond this machine out')
+const remoteOnlyOption = () => new Option('--remote-only', 'take results from that store, none kept here')
+const readOnlyOption = () => new Option('--read-only', 'write nothing to that store')
 const jsonOption = () => new Option('--json', 'one JSON event a line on stdout')
 
 /** Adds a closing example to a command's help. */
@@ -79,6 +82,7 @@ function buildProgram(): Command {
     })
   addRunning(program)
   addReading(program)
+  addSharing(program)
   addKeeping(program)
   // The help is for reading; options of a command are in its own.
   return program as unknown as Command
@@ -98,6 +102,9 @@ function addRunning(program: Command): void {
     .option('-j, --jobs <n>', 'stages at the same time, at most (default: the CPUs)')
     .option('-k, --keep-going', 'after a failure, go on with what does not depend on it')
     .option('-n, --dry-run', 'say what would happen, and do nothing')
+    .addOption(noRemoteOption())
+    .addOption(remoteOnlyOption())
+    .addOption(readOnlyOption())
     .addOption(jsonOption())
     .addHelpText('after', example('pilot run --to evaluate --force ppo-step'))
     .action(async (stages, flags) =>
@@ -113,6 +120,8 @@ function addRunning(program: Command): void {
     .addOption(onlyOption())
     .addOption(forceOption())
     .addOption(recipeOption())
+    .addOption(noRemoteOption())
+    .addOption(remoteOnlyOption())
     .addOption(jsonOption())
     .addHelpText('after', example('pilot plan --recipe agent-lightning'))
     .action(async (stages, flags) =>
@@ -188,14 +197,76 @@ function addReading(program: Command): void {
     .action(async (flags) => exit(await (await import('./commands/graph.ts')).graphCommand(flags)))
 }
 
+function addSharing(program: Command): void {
+  program
+    .command('push')
+    .summary('send results to the store')
+    .description('send what stages came to here to the store beyond this machine (PILOT_STORE)')
+    .argument('[stages...]', 'default: all')
+    .addOption(recipeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot push'))
+    .action(async (stages, flags) =>
+      exit(await (await import('./commands/transfer.ts')).pushCommand(stages, flags)),
+    )
+  program
+    .command('pull')
+    .summary('fetch results from it')
+    .description('fetch the outputs of stages from the store beyond this machine')
+    .argument('[stages...]', 'default: all')
+    .addOption(recipeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot pull ppo-step'))
+    .action(async (stages, flags) =>
+      exit(await (await import('./commands/transfer.ts')).pullCommand(stages, flags)),
+    )
+  program
+    .command('cache')
+    .summary('what the store holds')
+    .description('ls: the results of the store beyond this machine; explain KEY: why one is used or not')
+    .argument('<verb>', 'ls or explain')
+    .argument('[key...]')
+    .addOption(recipeOption())
+    .addOption(jsonOption())
+    .addHelpText('after', example('pilot cache explain 7f3a91'))
+    .action(async (verb, words, flags) =>
+      exit(await (await import('./commands/cache.ts')).cacheCommand(verb, words, flags)),
+    )
+  program
+    .command('export')
+    .summary('results as one file')
+    .description('write what stages came to here to one file, the same bytes for the same results')
+    .argument('<file>', 'a new .tar.zst')
+    .argument('[stages...]', 'default: all')
+    .addOption(recipeOption())
+    .addHelpText('after', example('pilot export results.tar.zst evaluate'))
+    .action(async (file, stages, flags) =>
+      exit(await (await import('./commands/bundle.ts')).exportCommand(file, stages, flags)),
+    )
+  program
+    .command('import')
+    .summary('take such a file in')
+    .description('take in what `pilot export` wrote, every byte verified')
+    .argument('<file>')
+    .addOption(recipeOption())
+    .addHelpText('after', example('pilot import results.tar.zst'))
+    .action(async (file, flags) =>
+      exit(await (await import('./commands/bundle.ts')).importCommand(file, flags)),
+    )
+}
+
 function addKeeping(program: Command): void {
   program
     .command('verify')
     .summary('hash the store again')
     .description('hash everything in the store again; what is damaged is set aside')
+    .option('--remote', 'the store beyond this machine instead')
+    .option('--heal', 'with --remote: send what is damaged there again, or drop it')
     .addOption(jsonOption())
     .addHelpText('after', example('pilot verify'))
-    .action(async (flags) => exit(await (await import('./commands/verify.ts')).verifyCommand(flags)))
+    .action(async ({ remote, ...flags }) =>
+      exit(await (await import('./commands/verify.ts')).verifyCommand({ ...flags, beyond: remote })),
+    )
   program
     .command('gc')
     .summary('delete what nothing needs')
@@ -203,9 +274,12 @@ function addKeeping(program: Command): void {
     .option('-n, --dry-run', 'say how many bytes would go, by reason')
     .option('--keep-runs <n>', 'good runs whose results stay', toCount, 10)
     .option('--grace <hours>', 'younger than this is never deleted', Number, 24)
+    .option('--remote', 'the store beyond this machine instead')
     .addOption(jsonOption())
     .addHelpText('after', example('pilot gc --dry-run'))
-    .action(async (flags) => exit(await (await import('./commands/gc.ts')).gcCommand(flags)))
+    .action(async ({ remote, ...flags }) =>
+      exit(await (await import('./commands/gc.ts')).gcCommand({ ...flags, beyond: remote })),
+    )
   program
     .command('pin')
     .summary('keep results under a name')

@@ -1,9 +1,10 @@
 // THE MAIN PATH. Select, look up, execute, capture, store, report: one run of a pipeline.
 // What may happen next is decided by plan/schedule.ts; this file does what it says and tells it what came of it.
 
+import { basename } from 'node:path'
 import { bringAbout } from './conduct/bring.ts'
 import type { RunContext, RunOptions } from './conduct/context.ts'
-import { lookUp, type Resolved } from './conduct/look-up.ts'
+import { findRemote, lookUp, type Resolved } from './conduct/look-up.ts'
 import type { Project } from './conduct/project.ts'
 import { openQueue } from './conduct/queue.ts'
 import { readSources } from './conduct/sources.ts'
@@ -32,7 +33,15 @@ export async function run(options: RunOptions): Promise<RunEnd> {
   const selected = selectStages(project.graph, project.config.selection)
   const schedule = toSchedule(project, selected)
   const sources = await readSources(project, selected.roles)
-  const context: RunContext = { ...options, selected, sources, known: [], resolved: [], inFlight: new Map() }
+  const context: RunContext = {
+    ...options,
+    selected,
+    sources,
+    known: [],
+    resolved: [],
+    inFlight: new Map(),
+    asked: askedFor(project, selected),
+  }
   const tally = openTally(options)
   const events = openQueue<ScheduleEvent>()
   const onStop = () => events.push({ type: 'stop' })
@@ -59,6 +68,7 @@ export async function run(options: RunOptions): Promise<RunEnd> {
     stop.removeEventListener('abort', onStop)
     project.store.flush()
   }
+  await finishSending(context, tally)
   return tally.end(options.now().getTime() - startedMs)
 }
 
@@ -77,10 +87,16 @@ async function perform(
       return undefined
     case 'look-up': {
       const resolved = lookUp(context, index)
+      const before = context.known[index]
       context.resolved[index] = resolved
-      if (resolved.result && !context.selected.forced[index]) {
-        settle(context, index, resolved.result, 'hit', tally)
-        return { type: 'hit', stage: index }
+      if (!context.selected.forced[index] || tally.isExecuted(stage.name)) {
+        const [found, outcome] = await findKept(context, index, resolved)
+        if (found) {
+          // Looked up again after a producer was lost, and nothing is different.
+          if (before?.key === found.key && before.tree === found.tree) context.known[index] = found
+          else settle(context, index, found, outcome, tally)
+          return { type: 'hit', stage: index }
+        }
       }
       if (context.selected.roles[index] === 'execute') return { type: 'miss', stage: index }
       tally.report(absentEvent(stage, resolved))
@@ -88,6 +104,14 @@ async function perform(
     }
     case 'execute': {
       const brought = await bringAbout(context, index, command.gpuIds, tally.report)
+      if (brought.type === 'lost') {
+        for (const producer of brought.producers) {
+          const lost = context.known[producer]
+          if (lost) reportLost(context, producer, lost.key, tally)
+          context.known[producer] = undefined
+        }
+        return { type: 'lost', stage: index, producers: brought.producers }
+      }
       if (brought.type === 'failed') {
         tally.report(brought.event)
         return { type: 'failed', stage: index }
@@ -96,6 +120,22 @@ async function perform(
       return { type: 'done', stage: index }
     }
   }
+}
+
+/** What is kept of an action here, or else beyond this machine. */
+async function findKept(
+  { project, asked }: RunContext,
+  index: number,
+  resolved: Resolved,
+): Promise<readonly [ResultBrief | undefined, 'hit' | 'restored']> {
+  if (resolved.result && !project.tiers?.isOnly) return [resolved.result, 'hit']
+  if (!project.tiers) return [undefined, 'hit']
+  return [await findRemote(project, resolved, asked.has(index)), 'restored']
+}
+
+function reportLost({ project }: RunContext, index: number, key: ResultBrief['key'], tally: Tally): void {
+  const stage = project.graph.stages[index]
+  if (stage) tally.report({ type: 'stage-lost', stage: stage.name, actionDigest: key })
 }
 
 /** Records a stage's result: for its dependents, for `latest/`, for `why`, and for whoever listens. */
@@ -134,6 +174,39 @@ function settle(
   })
 }
 
+/** Stages whose outputs the user wants here: those named, or else those that nothing follows. */
+function askedFor({ graph, config }: Project, { roles }: Selected): ReadonlySet<number> {
+  const { to, only } = config.selection
+  const named = [...to, ...only].map((name) => graph.indexOf.get(name) ?? -1)
+  if (named.length > 0) return new Set(named)
+  return new Set(
+    graph.stages.flatMap((_, index) =>
+      roles[index] === 'execute' && graph.dependents[index]?.length === 0 ? [index] : [],
+    ),
+  )
+}
+
+/** Waits for what is being sent to the store beyond this machine, and writes down there what this run needs kept. */
+async function finishSending({ project, runId, known, now, stop }: RunContext, tally: Tally): Promise<void> {
+  const { tiers, store } = project
+  if (!tiers?.isWritable || !tally.hasChanged()) return
+  const unsent = await tiers.drain(stop)
+  if (unsent > 0) {
+    const message = `${unsent} results were not sent to ${tiers.name}: pilot push sends them`
+    tally.report({ type: 'warning', code: 'unsent', message })
+  }
+  const keys = known.flatMap((result) => (result ? [result.key] : []))
+  const trees = known.flatMap((result) => (result ? [result.tree] : []))
+  const root = {
+    schema: 'pilot.root.v1',
+    project: basename(project.root),
+    run: runId,
+    at: now().toISOString(),
+  }
+  await tiers.putRoot(`run-${runId}`, { ...root, good: tally.isGood(), keys, trees })
+  store.flush()
+}
+
 function toSchedule(project: Project, selected: Selected): Schedule {
   const { graph, capacity, store } = project
   // Nothing was measured before a stage's first run: then every stage weighs alike.
@@ -151,16 +224,28 @@ function toSchedule(project: Project, selected: Selected): Schedule {
 
 interface Tally {
   readonly report: (event: RunEvent) => void
+  readonly isExecuted: (stage: string) => boolean
+  /** True where anything but hits came of it. */
+  readonly hasChanged: () => boolean
+  readonly isGood: () => boolean
   readonly end: (wallMs: number) => RunEnd
 }
 
 /** Passes events on and counts outcomes for the last line and the exit code. */
 function openTally({ reporter, stop }: RunOptions): Tally {
   const counts = { executed: 0, hit: 0, restored: 0, failed: 0, skipped: 0 }
+  // A restored stage may be lost and then executed: what counts is what came of it last.
+  const outcomes = new Map<string, StageEnd['outcome']>()
   let exit = 0
   return {
+    isExecuted: (stage) => outcomes.get(stage) === 'executed',
+    hasChanged: () => counts.executed + counts.restored + counts.failed > 0,
+    isGood: () => exit === 0 && !stop.aborted,
     report: (event) => {
       if (event.type === 'stage-end') {
+        const before = outcomes.get(event.stage)
+        if (before) counts[before]--
+        outcomes.set(event.stage, event.outcome)
         counts[event.outcome]++
         if (event.failure) exit = Math.max(exit, exitCodeOf(event.failure))
       }

@@ -86,6 +86,9 @@ function toDefinition(result: ActionResult): ProvenancePredicate['buildDefinitio
       environment: record.environment,
       isolation: record.isolation,
       image: record.image,
+      // Of the image that was run, and of the one pilot was told it runs in.
+      ...(record.imageConfig !== undefined && { imageConfig: record.imageConfig }),
+      ...(record.claimedImage !== undefined && { claimedImage: record.claimedImage }),
       // Measured by the executor and by the host probe.
       host: record.host,
       usage: record.usage,

@@ -30,14 +30,14 @@ export async function doctorCommand(flags: Flags & { readonly json?: boolean | u
   const findings = [
     ...(file === undefined ? [NO_PROJECT] : []),
     ...diagnose(facts, needsOf(pipeline)),
-    await checkStore(config.environment),
+    await checkStore(config.remote, pipeline.store),
   ]
   if (flags.json) for (const finding of findings) print(JSON.stringify(finding))
   else print(formatFindings(findings))
   return exitOfFindings(findings)
 }
 
-const NOTHING: Pipeline = { stages: [], locks: {}, checks: {} }
+const NOTHING: Pipeline = { stages: [], locks: {}, checks: {}, images: [] }
 
 const NO_PROJECT: Finding = {
   state: 'warn',

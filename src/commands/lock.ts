@@ -1,4 +1,4 @@
-// pilot lock: runs what the pipeline declares to write its locks, one after another.
+// pilot lock: runs what the pipeline declares to write its locks, one after another, and locks the images by tag.
 
 import { dirname } from 'node:path'
 import { execa } from 'execa'
@@ -6,6 +6,7 @@ import { type Flags, readConfig } from '../config.ts'
 import { findPipeline, loadPipeline } from '../declare/load.ts'
 import { EXIT_CODES, PilotError } from '../model/error.ts'
 import { didYouMean } from '../model/near.ts'
+import { lockImages } from './lock-images.ts'
 import { print } from './session.ts'
 
 export async function lockCommand(
@@ -15,29 +16,43 @@ export async function lockCommand(
   const config = readConfig(flags)
   const path = findPipeline(config.cwd)
   const { pipeline } = await loadPipeline(path, config.recipe)
-  const { locks } = pipeline
-  const chosen = names.length > 0 ? names : Object.keys(locks)
-  for (const name of chosen) checkName(name, locks, path)
+  const { locks, images } = pipeline
+  const known = [...Object.keys(locks), ...(images.length > 0 ? [IMAGES] : [])]
+  const chosen = names.length > 0 ? names : [...new Set(known)]
+  for (const name of chosen) checkName(name, known, path)
   let exit: number = EXIT_CODES.ok
   for (const name of chosen) {
-    const argv = (locks[name] ?? []).map((word) => (word === '{node}' ? process.execPath : word))
-    const [program = '', ...rest] = [...argv, ...(flags.check ? ['--check'] : [])]
-    const options = { cwd: dirname(path), stdio: ['ignore', 'inherit', 'inherit'], reject: false } as const
-    const { exitCode: code = 1 } = await execa(program, rest, options)
-    print(code === 0 ? `${name}: ${flags.check ? 'up to date' : 'written'}` : `${name}: failed with ${code}`)
+    const root = dirname(path)
+    const isCheck = flags.check ?? false
+    const code =
+      name === IMAGES
+        ? await lockImages(images, { root, isCheck, environment: config.environment })
+        : await writeLock(locks[name] ?? [], root, isCheck)
+    print(code === 0 ? `${name}: ${isCheck ? 'up to date' : 'written'}` : `${name}: failed with ${code}`)
     if (code !== 0) exit = EXIT_CODES.stage
   }
   if (chosen.length === 0) print('this pipeline declares no locks')
   return exit
 }
 
-function checkName(name: string, locks: Readonly<Record<string, readonly string[]>>, where: string): void {
-  if (Object.hasOwn(locks, name)) return
+/** The lock of the images named by a tag; there where the pipeline names one so. */
+const IMAGES = 'images'
+
+async function writeLock(command: readonly string[], root: string, isCheck: boolean): Promise<number> {
+  const argv = command.map((word) => (word === '{node}' ? process.execPath : word))
+  const [program = '', ...rest] = [...argv, ...(isCheck ? ['--check'] : [])]
+  const options = { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], reject: false } as const
+  const { exitCode = 1 } = await execa(program, rest, options)
+  return exitCode
+}
+
+function checkName(name: string, known: readonly string[], where: string): void {
+  if (known.includes(name)) return
   throw new PilotError({
     code: 'unknown-lock',
     blame: 'user',
-    what: `the pipeline declares no lock "${name}"${didYouMean(name, Object.keys(locks))}`,
+    what: `the pipeline declares no lock "${name}"${didYouMean(name, known)}`,
     where,
-    hint: `it declares: ${Object.keys(locks).join(', ') || 'none'}`,
+    hint: `it declares: ${known.join(', ') || 'none'}`,
   })
 }

@@ -58,10 +58,12 @@ function attemptOf(file: string): number {
   return Number(/\.(\d+)\.log$/.exec(file)?.[1] ?? 1)
 }
 
-async function keptLog({ store }: Project, stage: string): Promise<string | undefined> {
+async function keptLog({ store, tiers }: Project, stage: string): Promise<string | undefined> {
   const last = store.lastOf(stage)
   const log = last && store.readResult(last.key)?.record.log
-  return log ? (await store.getLog(log.digest))?.toString('utf8') : undefined
+  if (!log) return undefined
+  const text = (await store.getLog(log.digest)) ?? (await tiers?.fetchLog(log.digest))
+  return text?.toString('utf8')
 }
 
 /** Prints what there is and what comes, until nobody holds the stage's action any more. */

@@ -3,8 +3,11 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { toStatement } from '../capture/provenance.ts'
+import type { Project } from '../conduct/project.ts'
 import type { Flags } from '../config.ts'
+import type { Digest } from '../model/digest.ts'
 import { PilotError } from '../model/error.ts'
+import type { LocalStore, ResultBrief } from '../model/ports.ts'
 import { findStage } from '../plan/graph.ts'
 import { openSession, print } from './session.ts'
 
@@ -22,7 +25,7 @@ export async function outCommand(name: string, flags: OutFlags): Promise<number>
   const { project } = session
   findStage(project.graph, name)
   const last = project.store.lastOf(name)
-  const result = last && project.store.lookup(last.key)
+  const result = last && (project.store.lookup(last.key) ?? (await bringHere(project, last.key)))
   const folder = result && project.store.openTree(result.tree)
   if (!result || !folder) {
     throw new PilotError({
@@ -54,11 +57,14 @@ export async function outCommand(name: string, flags: OutFlags): Promise<number>
   return 0
 }
 
-async function copyOut(
-  store: { fetchTree(digest: string & { readonly __brand: 'Digest' }, into: string): Promise<unknown> },
-  tree: string & { readonly __brand: 'Digest' },
-  into: string,
-): Promise<void> {
+/** Restored outputs that no stage has needed yet are fetched now that somebody asks for them. */
+async function bringHere({ store, tiers }: Project, key: Digest): Promise<ResultBrief | undefined> {
+  const result = await tiers?.find(key)
+  if (!result || (await tiers?.fetch(result.tree)) === undefined) return undefined
+  return store.lookup(key)
+}
+
+async function copyOut(store: Pick<LocalStore, 'fetchTree'>, tree: Digest, into: string): Promise<void> {
   if (existsSync(into)) {
     throw new PilotError({
       code: 'already-there',

@@ -1,6 +1,8 @@
 // pilot pin and unpin: names under which gc keeps the results of stages, whatever becomes of the runs that made them.
 
+import { basename } from 'node:path'
 import type { Flags } from '../config.ts'
+import { digestOf } from '../model/digest.ts'
 import { PilotError } from '../model/error.ts'
 import { didYouMean } from '../model/near.ts'
 import { findStage } from '../plan/graph.ts'
@@ -34,6 +36,16 @@ export async function pinCommand(
     })
   })
   pin(store, name, keys)
+  // Kept from the gc of the store beyond this machine too.
+  const { tiers, root } = session.project
+  const at = session.now().toISOString()
+  await tiers?.putRoot(pinRoot(root, name), {
+    schema: 'pilot.root.v1',
+    project: basename(root),
+    at,
+    pin: name,
+    keys,
+  })
   print(`pinned ${keys.length} results as ${name}`)
   return 0
 }
@@ -42,6 +54,15 @@ export async function unpinCommand(name: string, flags: Flags): Promise<number> 
   using session = await openSession(flags)
   const { store } = session.project
   if (unpin(store, name)) {
+    const { tiers, root } = session.project
+    const at = session.now().toISOString()
+    await tiers?.putRoot(pinRoot(root, name), {
+      schema: 'pilot.root.v1',
+      project: basename(root),
+      at,
+      pin: name,
+      keys: [],
+    })
     print(`unpinned ${name}`)
     return 0
   }
@@ -51,4 +72,9 @@ export async function unpinCommand(name: string, flags: Flags): Promise<number> 
     what: `nothing is pinned as "${name}"${didYouMean(name, listPins(store).keys())}`,
     hint: 'list the pins: pilot pin',
   })
+}
+
+/** Names of pins are free text, keys of objects are not. */
+function pinRoot(root: string, name: string): string {
+  return `pin-${basename(root)}-${digestOf(name).slice(0, 16)}`
 }

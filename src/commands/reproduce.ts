@@ -5,7 +5,7 @@ import { compareTrees, type Side } from '../compare/trees.ts'
 import { dryRun } from '../conduct/dry-run.ts'
 import type { Project } from '../conduct/project.ts'
 import { type Flags, readTerminal } from '../config.ts'
-import { openLocalExecutor } from '../execute/local.ts'
+import { openMachineExecutor } from '../execute/machine.ts'
 import type { Digest } from '../model/digest.ts'
 import { EXIT_CODES, PilotError } from '../model/error.ts'
 import { didYouMean } from '../model/near.ts'
@@ -32,7 +32,8 @@ export async function reproduceCommand(name: string, flags: ReproduceFlags): Pro
   const { store } = project
   const kept = await keptResult(project, name)
   const paths = toPaths(kept, flags.output)
-  await using executor = openLocalExecutor({
+  await using executor = openMachineExecutor({
+    environment: project.config.environment,
     onWarning: (code, message) => process.stderr.write(`warning[${code}]: ${message}\n`),
     tempRoot: () => store.makeTemp('pipes'),
   })

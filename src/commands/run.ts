@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { dryRun } from '../conduct/dry-run.ts'
 import type { Project } from '../conduct/project.ts'
 import { type Flags, readTerminal } from '../config.ts'
-import { openLocalExecutor } from '../execute/local.ts'
+import { openMachineExecutor } from '../execute/machine.ts'
 import { EXIT_CODES } from '../model/error.ts'
 import type { RunEvent } from '../model/event.ts'
 import type { Reporter } from '../model/ports.ts'
@@ -29,12 +29,18 @@ export async function runCommand(stages: readonly string[], flags: RunFlags): Pr
     if (listener) listener.on(event)
     else early.push(event)
   }
-  using session = await openSession(flags, stages, onWarning)
+  const onProgress = (what: string, doneBytes: number, totalBytes: number) =>
+    listener?.on({ type: 'progress', what, doneBytes, totalBytes })
+  using session = await openSession(flags, stages, onWarning, onProgress)
   const { project, runId, now } = session
   const reporter = fanOut([await chooseReporter(flags), openRecord(project, runId, onWarning)])
   listener = reporter
   for (const event of early) reporter.on(event)
-  await using executor = openLocalExecutor({ onWarning, tempRoot: () => project.store.makeTemp('pipes') })
+  await using executor = openMachineExecutor({
+    environment: project.config.environment,
+    onWarning,
+    tempRoot: () => project.store.makeTemp('pipes'),
+  })
   using interrupts = openInterrupts()
   const end = await run({
     project,

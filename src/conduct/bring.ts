@@ -14,18 +14,21 @@ import type { Job, JobOutcome, ResultBrief } from '../model/ports.ts'
 import { type ActionResult, type AttemptRecord, type Failure, RESULT_SCHEMA } from '../model/result.ts'
 import type { Stage } from '../model/stage.ts'
 import { placeOf } from '../plan/name.ts'
+import type { Lease } from '../store/remote/leases.ts'
 import type { RunContext } from './context.ts'
 import { changedError, checkSources, type InputTarget, inputTargets } from './inputs.ts'
-import type { Resolved } from './look-up.ts'
+import { findRemote, type Resolved } from './look-up.ts'
 
 export type Brought =
   | {
       readonly type: 'done'
-      readonly outcome: 'executed' | 'hit'
+      readonly outcome: 'executed' | 'hit' | 'restored'
       readonly result: ResultBrief
       readonly event: Partial<StageEnd>
     }
   | { readonly type: 'failed'; readonly event: StageEnd }
+  /** Stages, by index, whose outputs were thought kept and are not whole. */
+  | { readonly type: 'lost'; readonly producers: readonly number[] }
 
 type Report = (event: RunEvent) => void
 
@@ -66,13 +69,99 @@ async function bringClaimed(
   }
   try {
     // Another run, or another stage of this one, may have made it between our look-up and our claim.
-    const isForced = context.selected.forced[context.project.graph.indexOf.get(stage.name) ?? -1]
-    const made = isForced ? undefined : project.store.lookup(resolved.key)
+    const isForced = context.selected.forced[context.project.graph.indexOf.get(stage.name) ?? -1] ?? false
+    const isAsked = !isForced && !project.tiers?.isOnly
+    const made = isAsked ? project.store.lookup(resolved.key) : undefined
     if (made) return { type: 'done', outcome: 'hit', result: made, event: {} }
-    return await attempts(context, stage, resolved, gpuIds, report)
+    return await bringLeased(context, stage, resolved, { gpuIds, isForced }, report)
   } finally {
     project.store.release(resolved.key)
   }
+}
+
+interface How {
+  readonly gpuIds: readonly string[]
+  readonly isForced: boolean
+}
+
+/** Executes the action under a lease, where there is a store that knows leases: other machines then wait for it. */
+async function bringLeased(
+  context: RunContext,
+  stage: Stage,
+  resolved: Resolved,
+  { gpuIds, isForced }: How,
+  report: Report,
+): Promise<Brought> {
+  const { tiers } = context.project
+  const producers = await fetchInputs(context, stage)
+  if (producers.length > 0) return { type: 'lost', producers }
+  const leased = await lease(context, stage, resolved, isForced, report)
+  if (leased.type === 'made') return { type: 'done', outcome: 'restored', result: leased.result, event: {} }
+  if (leased.type === 'stopped') {
+    return failedBy(context, stage, resolved, {
+      class: 'cancelled',
+      message: 'the run was stopped while waiting',
+    })
+  }
+  const brought = await attempts(context, stage, resolved, gpuIds, report)
+  const result = brought.type === 'done' ? context.project.store.readResult(resolved.key) : undefined
+  // The lease ends when the others can see the result.
+  if (result && tiers) await tiers.send(result, { replace: isForced, lease: leased.lease })
+  else await leased.lease?.release().catch(() => undefined)
+  return brought
+}
+
+/** Brings the outputs that the stage reads here, where they are kept elsewhere. @returns the producers whose outputs are lost */
+async function fetchInputs({ project, known }: RunContext, stage: Stage): Promise<readonly number[]> {
+  const { tiers, store, graph } = project
+  if (!tiers) return []
+  const lost: number[] = []
+  const producers = new Set(
+    Object.values(stage.inputs).flatMap((ref) =>
+      ref.from === 'stage' ? [graph.indexOf.get(ref.stage) ?? -1] : [],
+    ),
+  )
+  for (const producer of producers) {
+    const tree = known[producer]?.tree
+    if (tree && store.openTree(tree) === undefined && (await tiers.fetch(tree)) === undefined)
+      lost.push(producer)
+  }
+  return lost
+}
+
+type Leased =
+  | { readonly type: 'ours'; readonly lease: Lease | undefined }
+  | { readonly type: 'made'; readonly result: ResultBrief }
+  | { readonly type: 'stopped' }
+
+/** Waits until the action is ours, or another machine has made it. */
+async function lease(
+  { project, stop }: RunContext,
+  stage: Stage,
+  resolved: Resolved,
+  isForced: boolean,
+  report: Report,
+): Promise<Leased> {
+  const { tiers } = project
+  if (!tiers) return { type: 'ours', lease: undefined }
+  for (let told = false; !stop.aborted; ) {
+    const answer = await tiers.claim(resolved.key)
+    if (answer.type === 'none') return { type: 'ours', lease: undefined }
+    // Made between our look-up and our claim, or while we waited. Who forces wants it made anew, but not while another does.
+    const made = isForced ? undefined : await findRemote(project, resolved, false)
+    if (made) {
+      if (answer.type === 'claimed') await answer.lease.release().catch(() => undefined)
+      return { type: 'made', result: made }
+    }
+    if (answer.type === 'claimed') return { type: 'ours', lease: answer.lease }
+    if (!told) {
+      const holder = `${answer.holder}, since ${answer.since}`
+      report({ type: 'stage-wait', stage: stage.name, actionDigest: resolved.key, holder })
+    }
+    told = true
+    await delay(Math.min(1_000, tiers.beatMs), undefined, { signal: stop }).catch(() => undefined)
+  }
+  return { type: 'stopped' }
 }
 
 /** Waits until the action is ours. @returns false when the run was stopped first */
@@ -224,6 +313,8 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
   const { project, runId } = context
   const { attempt, gpuIds, logPath, workdir, inputs, report } = parts
   const host = project.config.environment
+  const isInImage = stage.image !== undefined
+  const machineDir = machineDirOf(project.machineDir, stage)
   return {
     key: resolved.key,
     stage: stage.name,
@@ -232,7 +323,8 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
     argv: expandArgv(stage.argv, {
       inputs: Object.fromEntries(inputs.map(({ name, as }) => [name, as])),
       outputs: Object.fromEntries(Object.entries(stage.outputs).map(([name, { path }]) => [name, path])),
-      node: process.execPath,
+      // An image brings its own.
+      node: isInImage ? 'node' : process.execPath,
     }),
     cwd: workdir.cwd,
     environment: toEnvironment({
@@ -240,8 +332,9 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
       host,
       home: workdir.home,
       tmp: workdir.tmp,
-      machineDir: project.machineDir,
+      machineDir,
       gpuIds,
+      isInImage,
     }),
     secrets: secretValues(stage.environment, host),
     logPath,
@@ -251,10 +344,17 @@ function toJob(context: RunContext, stage: Stage, resolved: Resolved, parts: Job
     isolation: stage.isolation,
     image: stage.image,
     readable: inputs.map(({ target }) => target),
-    writable: [project.machineDir],
+    writable: [machineDir],
     network: stage.network,
     onLine: (stream, line) => report({ type: 'stage-output', stage: stage.name, stream, line }),
   }
+}
+
+/** What is derived in an image fits that image only: it gets a folder of its own. */
+function machineDirOf(shared: string, { image }: Stage): string {
+  if (image === undefined) return shared
+  const digest = image.slice(image.lastIndexOf(':') + 1)
+  return join(shared, 'images', digest.slice(0, 16))
 }
 
 function toRecord(
@@ -265,6 +365,7 @@ function toRecord(
   startedAt: string,
 ): AttemptRecord {
   const redact = (text: string) => redactText(text, job.secrets)
+  const claimed = context.project.config.environment['PILOT_IMAGE_DIGEST'] || undefined
   return {
     stage: stage.name,
     attempt: job.attempt,
@@ -277,6 +378,8 @@ function toRecord(
       Object.entries(job.environment).map(([name, value]) => [name, redact(value)]),
     ),
     image: stage.image ?? null,
+    ...(outcome.imageConfig !== undefined && { imageConfig: outcome.imageConfig }),
+    ...(claimed !== undefined && { claimedImage: claimed }),
     host: context.project.host,
     log: outcome.log,
     pilotVersion: context.project.pilotVersion,

@@ -1,14 +1,18 @@
-// What `pilot doctor` says of the shared store: for now what is configured.
+// What `pilot doctor` says of the store beyond this machine: for now what is configured.
 
+import type { RemoteConfig } from '../config.ts'
 import type { Finding } from '../report/doctor.ts'
 
-/** Says which store is configured. Whoever adds a backend has it reached here, and its answer told. */
+/** Says which store is configured and how it would be used. To ask it whether it answers belongs here.
+ *  @param declared address of the pipeline's own store */
 export async function checkStore(
-  environment: Readonly<Record<string, string | undefined>>,
+  { address, mode }: Pick<RemoteConfig, 'address' | 'mode'>,
+  declared: string | undefined,
 ): Promise<Finding> {
-  const configured = environment['PILOT_STORE']
-  if (!configured) return { state: 'ok', what: 'store', found: 'the local one only: PILOT_STORE is not set' }
-  return { state: 'ok', what: 'store', found: `PILOT_STORE is ${withoutSecrets(configured)}, not asked` }
+  const configured = address ?? declared
+  if (configured === undefined) return { state: 'ok', what: 'store', found: 'the local one only' }
+  const use = mode === 'off' ? 'turned off' : `${mode}, not asked whether it answers`
+  return { state: 'ok', what: 'store', found: `${withoutSecrets(configured)}: ${use}` }
 }
 
 /** A URL may carry a password, and signed ones a signature. */

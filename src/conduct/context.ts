@@ -25,6 +25,8 @@ export interface RunContext extends RunOptions {
   /** The results of stages that are done, by index: what their dependents read. */
   readonly known: (ResultBrief | undefined)[]
   readonly resolved: (Resolved | undefined)[]
+  /** Stages, by index, whose outputs the user wants on this machine. */
+  readonly asked: ReadonlySet<number>
   /** Actions being brought about in this process: two stages may come to the same one. */
   readonly inFlight: Map<Digest, Promise<unknown>>
 }

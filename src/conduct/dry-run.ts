@@ -3,7 +3,7 @@
 import type { PlanRow } from '../model/event.ts'
 import type { ResultBrief } from '../model/ports.ts'
 import { type Selection, selectStages } from '../plan/select.ts'
-import { lookUp, type Resolved } from './look-up.ts'
+import { findRemote, lookUp, type Resolved } from './look-up.ts'
 import type { Project } from './project.ts'
 import { readRow } from './reason.ts'
 import { readSources } from './sources.ts'
@@ -36,10 +36,14 @@ export async function dryRun(
     }
     const found = lookUp({ project, sources, known }, index)
     resolved[index] = found
-    if (!forced[index]) known[index] = found.result
+    const isForced = forced[index] ?? false
+    const isHit = found.result !== undefined && !project.tiers?.isOnly
+    const remote = isForced || isHit ? undefined : await findRemote(project, found, false)
+    if (!isForced) known[index] = isHit ? found.result : (remote ?? undefined)
     rows.push(
-      readRow(project, stage, found, {
-        isForced: forced[index] ?? false,
+      readRow(project, stage, isHit ? found : { ...found, result: undefined }, {
+        isForced,
+        remote: remote && project.tiers?.name,
         isSelected: roles[index] === 'execute',
       }),
     )

@@ -38,6 +38,19 @@ export function lookUp(so: Known, index: number): Resolved {
   return { key, action, inputs, result: project.store.lookup(key) }
 }
 
+/** What the stores beyond this machine keep for a looked-up action; with `isNeeded` its tree is brought here, and one that
+ *  is not whole is no result. */
+export async function findRemote(
+  { tiers }: Project,
+  { key }: Resolved,
+  isNeeded: boolean,
+): Promise<ResultBrief | undefined> {
+  const result = await tiers?.find(key)
+  if (!result) return undefined
+  if (isNeeded && (await tiers?.fetch(result.tree)) === undefined) return undefined
+  return { key, tree: result.tree, outputs: result.outputs }
+}
+
 function knownInput({ project, sources, known }: Known, ref: InputRef): KnownInput {
   if (ref.from === 'source') {
     const digest = sources.get(sourceId(ref))

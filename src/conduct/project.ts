@@ -17,6 +17,8 @@ import { type Facts, toolKey } from '../plan/key.ts'
 import { placeOf } from '../plan/name.ts'
 import type { Capacity } from '../plan/schedule.ts'
 import { type Damage, openLocalStore } from '../store/local.ts'
+import type { Tiers } from '../store/tiers.ts'
+import { openRemoteTiers } from './remote.ts'
 
 export interface Project extends Disposable {
   readonly config: Config
@@ -30,6 +32,10 @@ export interface Project extends Disposable {
   readonly capacity: Capacity
   readonly host: HostFingerprint
   readonly store: LocalStore
+  /** The stores beyond this machine, where there are any. */
+  readonly tiers: Tiers | undefined
+  /** The store that the pipeline names. */
+  readonly remoteAddress: string | undefined
   /** For what is derived on this machine and must not travel, such as virtual environments. */
   readonly machineDir: string
   readonly pilotVersion: string
@@ -41,6 +47,8 @@ export interface OpenOptions {
   readonly runId: string
   /** A tree was found damaged and set aside. */
   readonly onWarning: (code: string, message: string) => void
+  /** How far transfers are. */
+  readonly onProgress?: ((what: string, doneBytes: number, totalBytes: number) => void) | undefined
 }
 
 /** Loads and checks the pipeline, and opens the store beside it. @throws PilotError for whatever is wrong with either */
@@ -60,14 +68,14 @@ export interface Loaded {
 /** Refuses a stage that asks for more isolation than there is, before anything runs: it must not be believed to have
  *  had it. */
 function requireIsolation({ stages }: Graph): void {
-  const asking = stages.find((stage) => stage.isolation !== 'workdir')
+  const asking = stages.find(({ isolation }) => isolation === 'sandbox' || isolation === 'traced')
   if (!asking) return
   throw new PilotError({
     code: 'isolation-unavailable',
     blame: 'environment',
-    what: `stage "${asking.name}" asks for isolation "${asking.isolation}", and this version has "workdir" only`,
+    what: `stage "${asking.name}" asks for isolation "${asking.isolation}", and this version has "workdir" and "container" only`,
     where: placeOf(asking),
-    hint: 'leave `isolation` and `image` out, or run it inside the image yourself',
+    hint: 'leave `isolation` out, or give the stage an image',
   })
 }
 
@@ -88,6 +96,13 @@ export async function assembleProject(
     onDamage: (digest, found) => onWarning('damaged', formatDamage(digest, found)),
     onWarning: (message) => onWarning('store', message),
   })
+  const pilotVersion = readVersion()
+  const tiers = await openRemoteTiers({ config, loaded, local: store, ...options }).catch(
+    (error: unknown) => {
+      store[Symbol.dispose]()
+      throw error
+    },
+  )
   return {
     config,
     root: loaded.root,
@@ -103,8 +118,10 @@ export async function assembleProject(
     },
     host: hostFingerprint(),
     store,
+    tiers,
+    remoteAddress: loaded.pipeline.store,
     machineDir: join(store.root, 'machine'),
-    pilotVersion: readVersion(),
+    pilotVersion,
     imported: new Map(),
     [Symbol.dispose]: () => store[Symbol.dispose](),
   }

@@ -11,11 +11,16 @@ export function readRow(
   project: Project,
   stage: Stage,
   resolved: Resolved,
-  { isForced, isSelected }: { readonly isForced: boolean; readonly isSelected: boolean },
+  {
+    isForced,
+    isSelected,
+    remote,
+  }: { readonly isForced: boolean; readonly isSelected: boolean; readonly remote?: string | undefined },
 ): PlanRow {
   const row = { stage: stage.name, actionDigest: resolved.key }
   if (isForced) return { ...row, state: 'run', reason: 'forced' }
   if (resolved.result) return { ...row, state: 'hit', reason: 'kept here' }
+  if (remote !== undefined) return { ...row, state: 'restore', reason: `kept in ${remote}` }
   if (!isSelected)
     return { ...row, state: 'skip', reason: 'not selected, and nothing is kept of it: the run would fail' }
   return { ...row, state: 'run', reason: runReason(project, stage, resolved) }

@@ -7,10 +7,12 @@ import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { PilotError } from '../model/error.ts'
 import { didYouMean } from '../model/near.ts'
-import type { Pipeline } from '../model/stage.ts'
+import type { Pipeline, Stage } from '../model/stage.ts'
+import { hasTag, pinImage, readImageLock } from './image-lock.ts'
 import { formatIssues } from './issues.ts'
 import { type DefinedPipeline, PIPELINE } from './pipeline.ts'
 import { fromProjectRoot, setProjectRoot } from './place.ts'
+import { NO_TOOLS, type StageUse } from './stage.ts'
 
 const FILE_NAMES = ['pipeline.ts', 'pipeline.mts', 'pipeline.js', 'pipeline.mjs']
 
@@ -43,16 +45,33 @@ export async function loadPipeline(
   const defined = await importPipeline(file)
   const name = recipeName ?? defined.defaultRecipe
   const recipe = readRecipe(defined, root, name)
+  const declared: Stage[] = []
+  let checks: Pipeline['checks']
   try {
-    const stages = Array.from(defined.stages(recipe), (use) => use.stage)
-    const checks = defined.checks(recipe)
-    return {
-      pipeline: { stages, locks: defined.locks, checks },
-      recipe: defined.recipe ? (name ?? null) : null,
-    }
+    const shared = defined.image(recipe)
+    for (const use of defined.stages(recipe)) declared.push(withImage(use, shared))
+    checks = defined.checks(recipe)
   } catch (error) {
     throw failedError(file, error)
   }
+  const images = new Set(
+    declared.flatMap(({ image }) => (image !== undefined && hasTag(image) ? [image] : [])),
+  )
+  const stages = images.size > 0 ? pinned(declared, root) : declared
+  const pipeline = { stages, locks: defined.locks, checks, images: [...images], store: defined.store }
+  return { pipeline, recipe: defined.recipe ? (name ?? null) : null }
+}
+
+function withImage({ stage, takesImage }: StageUse, shared: string | undefined): Stage {
+  if (shared === undefined || !takesImage) return stage
+  return { ...stage, image: shared, isolation: 'container', tools: NO_TOOLS }
+}
+
+function pinned(stages: readonly Stage[], root: string): Stage[] {
+  const lock = readImageLock(root)
+  return stages.map((stage) => {
+    return stage.image === undefined ? stage : { ...stage, image: pinImage(stage.image, lock) }
+  })
 }
 
 async function importPipeline(file: string): Promise<DefinedPipeline> {

@@ -16,6 +16,11 @@ export interface PipelineDefinition<R extends z.ZodType> {
    *  started in the project's folder. It exits 0 and prints what it found; else it says on stderr what is missing, and
    *  from the second line on what to do. `{node}` as above. */
   readonly checks?: (recipe: z.output<R>) => Readonly<Record<string, readonly string[]>>
+  /** The store beyond this machine, `s3://bucket/prefix?region=…&endpoint=…`; PILOT_STORE goes before it. */
+  readonly store?: string
+  /** The image of every stage that names none: by digest, or by a tag that `pilot lock` has locked. A stage with
+   *  `image: null` runs without one. */
+  readonly image?: string | ((recipe: z.output<R>) => string | undefined)
   /** The stages, in any order; wiring gives the edges. */
   readonly stages: (recipe: z.output<R>) => Iterable<StageUse>
 }
@@ -29,6 +34,8 @@ export interface DefinedPipeline {
   readonly defaultRecipe: string | undefined
   readonly locks: Readonly<Record<string, readonly string[]>>
   readonly checks: (recipe: unknown) => Readonly<Record<string, readonly string[]>>
+  readonly store: string | undefined
+  readonly image: (recipe: unknown) => string | undefined
   readonly stages: (recipe: unknown) => Iterable<StageUse>
 }
 
@@ -36,13 +43,16 @@ export interface DefinedPipeline {
 export function definePipeline<R extends z.ZodType = z.ZodUndefined>(
   definition: PipelineDefinition<R>,
 ): DefinedPipeline {
+  const { image } = definition
   return {
     [PIPELINE]: true,
     recipe: definition.recipe,
     defaultRecipe: definition.defaultRecipe,
     locks: definition.locks ?? {},
-    // load.ts passes what `definition.recipe` parsed, or undefined where there is none.
+    store: definition.store,
+    image: (recipe) => (typeof image === 'function' ? image(recipe as z.output<R>) : image),
     checks: (recipe) => definition.checks?.(recipe as z.output<R>) ?? {},
+    // load.ts passes what `definition.recipe` parsed, or undefined where there is none.
     stages: (recipe) => definition.stages(recipe as z.output<R>),
   }
 }

@@ -55,11 +55,12 @@ export interface StageDefinition<P extends z.ZodType, I extends InputSpecs, O ex
     readonly secrets?: readonly string[]
     readonly set?: Readonly<Record<string, string>>
   }
-  /** Tools whose version is in the key: `{ uv: ['uv', '--version'] }`. */
+  /** Tools whose version is in the key: `{ uv: ['uv', '--version'] }`. Not asked for a stage in an image. */
   readonly tools?: Readonly<Record<string, readonly string[]>>
   /** The input that is, or carries, the lock of the environment. */
   readonly lockfile?: Extract<keyof I, string>
-  readonly image?: string
+  /** `registry/name@sha256:…`, or a tag that `pilot lock` has locked. Undefined: the pipeline's; null: none. */
+  readonly image?: string | null | undefined
   readonly accelerator?: readonly AcceleratorFact[]
   readonly isolation?: Isolation
   /** True for a fetch stage: it may use the network, and its inputs hold the hashes of what it fetches. */
@@ -73,6 +74,8 @@ export interface StageDefinition<P extends z.ZodType, I extends InputSpecs, O ex
 export interface StageUse<O extends OutputSpecs = OutputSpecs> {
   readonly outputs: Handles<O>
   readonly stage: Stage
+  /** Says whether the stage takes the image of the pipeline. */
+  readonly takesImage: boolean
 }
 
 type Use<P extends z.ZodType, I extends InputSpecs> = {
@@ -94,9 +97,9 @@ export function defineStage<
   const shared = {
     outputs,
     environment: toEnvironment(definition.env),
-    tools: toTools(definition.tools),
+    tools: definition.image ? NO_TOOLS : toTools(definition.tools),
     lockfile: definition.lockfile,
-    image: definition.image,
+    image: definition.image ?? undefined,
     accelerator: definition.accelerator ?? [],
     isolation: definition.isolation ?? (definition.image ? 'container' : 'workdir'),
     network: definition.network ?? false,
@@ -106,6 +109,8 @@ export function defineStage<
     resume: definition.resume,
     where: definedAt,
   }
+  // A stage that says how it is isolated, and not by a container, has chosen.
+  const takesImage = definition.image === undefined && (definition.isolation ?? 'container') === 'container'
   const inputPaths = placeholders('in', definition.inputs)
   const outputPaths = placeholders('out', definition.outputs)
   return (use) => {
@@ -119,7 +124,7 @@ export function defineStage<
       node: '{node}',
     })
     const stage: Stage = { name, argv, inputs: toInputs(folder, use.inputs, name), ...shared }
-    return { stage, outputs: toHandles(name, definition.outputs) }
+    return { stage, outputs: toHandles(name, definition.outputs), takesImage }
   }
 }
 
@@ -222,7 +227,8 @@ function toEnvironment(
   return env ? { ...EMPTY_ENVIRONMENT, ...env } : EMPTY_ENVIRONMENT
 }
 
-const NO_TOOLS: Stage['tools'] = {}
+/** What an image holds is said by its digest, and the tools of this machine do not get into it. */
+export const NO_TOOLS: Stage['tools'] = {}
 
 function toTools(tools: Readonly<Record<string, readonly string[]>> | undefined): Stage['tools'] {
   if (!tools) return NO_TOOLS

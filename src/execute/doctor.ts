@@ -46,16 +46,25 @@ const PROGRAMS: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ['python', '--version'],
   ],
   zstd: [['zstd', '--version']],
+}
+
+const RUNTIMES: typeof PROGRAMS = {
   podman: [['podman', '--version']],
   // Asks the daemon too: a client alone runs nothing.
   docker: [['docker', 'version', '--format', 'Docker {{.Client.Version}}, server {{.Server.Version}}']],
 }
 
+/** One that is named is the only one that counts. */
+function runtimesOf({ PILOT_CONTAINER_RUNTIME: named }: Environment): typeof PROGRAMS {
+  return named ? { [named]: [[named, '--version']] } : RUNTIMES
+}
+
 /** Never throws for something that is missing: that is a fact. */
 export async function probeMachine(options: ProbeOptions): Promise<MachineFacts> {
   const { environment } = options
-  const [programs, tools, checks, accelerator] = await Promise.all([
+  const [programs, runtimes, tools, checks, accelerator] = await Promise.all([
     each(PROGRAMS, (commands) => probeFirst(commands, environment)),
+    each(runtimesOf(environment), (commands) => probeFirst(commands, environment)),
     each(Object.fromEntries(options.tools.map((command) => [command.join(' '), command])), (command) =>
       probeProgram(command, environment),
     ),
@@ -64,7 +73,7 @@ export async function probeMachine(options: ProbeOptions): Promise<MachineFacts>
   ])
   const { os, arch, libc } = platformOf()
   return {
-    ...{ programs, tools, checks, ...accelerator },
+    ...{ programs, runtimes, tools, checks, ...accelerator },
     system: [os, arch, ...(libc === 'none' ? [] : [libc])].join(' '),
     node: { path: process.execPath, version: process.version },
     cpus: cpus().length,

@@ -14,6 +14,8 @@ export interface EnvironmentFacts {
   readonly machineDir?: string | undefined
   /** GPUs given to the job; empty where it asked for none. */
   readonly gpuIds: readonly string[]
+  /** In an image: PATH is the image's, and the job sees its own GPUs only, counted from 0. */
+  readonly isInImage?: boolean
 }
 
 /** Variables every stage gets; a stage may set them otherwise. PATH is the host's and not in the key: which tools
@@ -24,7 +26,7 @@ const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
 export function toEnvironment(facts: EnvironmentFacts): Readonly<Record<string, string>> {
   const { spec, host } = facts
   const environment: Record<string, string> = {
-    PATH: host['PATH'] ?? DEFAULT_PATH,
+    ...(!facts.isInImage && { PATH: host['PATH'] ?? DEFAULT_PATH }),
     HOME: facts.home,
     TMPDIR: facts.tmp,
     LANG: 'C.UTF-8',
@@ -36,10 +38,15 @@ export function toEnvironment(facts: EnvironmentFacts): Readonly<Record<string, 
   }
   Object.assign(environment, spec.set)
   if (facts.machineDir !== undefined) environment['PILOT_MACHINE_DIR'] = facts.machineDir
-  // The ids were chosen among the inherited ones; without a request the inherited limit still holds.
-  const gpus = facts.gpuIds.length > 0 ? facts.gpuIds.join() : host['CUDA_VISIBLE_DEVICES']
+  const gpus = visibleGpus(facts)
   if (gpus !== undefined) environment['CUDA_VISIBLE_DEVICES'] = gpus
   return environment
+}
+
+/** The ids were chosen among the inherited ones; without a request the inherited limit still holds. */
+function visibleGpus({ gpuIds, host, isInImage }: EnvironmentFacts): string | undefined {
+  if (gpuIds.length === 0) return isInImage ? undefined : host['CUDA_VISIBLE_DEVICES']
+  return (isInImage ? [...gpuIds.keys()] : gpuIds).join()
 }
 
 /** The values that must be redacted wherever text of the stage is kept. */

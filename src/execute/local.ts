@@ -6,7 +6,7 @@ import type { Executor, JobHandle } from '../model/ports.ts'
 import { openOomWatch } from './outcome.ts'
 import { openGuard } from './process/guard.ts'
 import { openPipePool } from './process/pipes.ts'
-import { type Running, type RunningContext, startJob } from './running.ts'
+import { type LocalJob, type Running, type RunningContext, startJob } from './running.ts'
 
 export interface LocalOptions {
   /** Gives a folder for the pipes' temporary folder; the system's by default. Asked once, for the first job. */
@@ -20,6 +20,7 @@ export interface LocalOptions {
 export interface LocalExecutor extends Executor {
   /** Starts the guard's process ahead of the first job, to save its start-up time then. */
   prepare(): void
+  submit(job: LocalJob): Promise<JobHandle>
 }
 
 const GRACE_MS = 5_000

@@ -101,11 +101,23 @@ const NEAR = 0.9
 
 function readOomKills(): number | undefined {
   if (process.platform !== 'linux') return undefined
-  for (const path of [...cgroupFiles(), '/proc/vmstat']) {
-    const count = /^oom_kill (\d+)$/m.exec(readText(path))?.[1]
-    if (count !== undefined) return Number(count)
+  for (const path of [...cgroupFiles(), MACHINE_COUNTERS]) {
+    const count = readCount(path)
+    if (count !== undefined) return count
   }
   return undefined
+}
+
+/** Kills in every cgroup of the machine: a container has one of its own, beside pilot's. */
+export function readMachineOomKills(): number | undefined {
+  return process.platform === 'linux' ? readCount(MACHINE_COUNTERS) : undefined
+}
+
+const MACHINE_COUNTERS = '/proc/vmstat'
+
+function readCount(path: string): number | undefined {
+  const count = /^oom_kill (\d+)$/m.exec(readText(path))?.[1]
+  return count === undefined ? undefined : Number(count)
 }
 
 /** In a container the cgroup's own path often is the root of what is mounted. */

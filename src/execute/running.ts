@@ -6,6 +6,7 @@ import { type Log, openLog } from './log.ts'
 import { type OomWatch, toFailure, toStartFailure } from './outcome.ts'
 import type { Guard, JobEnd } from './process/guard.ts'
 import { endLost, holdersOf } from './process/leftovers.ts'
+import { type Outside, removeOutside } from './process/outside.ts'
 import { type OpenPipe, openPipe, type PipePair, type PipePool } from './process/pipes.ts'
 import { signalProcess } from './process/table.ts'
 
@@ -17,6 +18,9 @@ export interface RunningContext {
   readonly graceMs: number
 }
 
+/** A job as the local executor takes it: one that starts a container says how that is ended. */
+export type LocalJob = Job & { readonly outside?: Outside }
+
 export interface Running {
   readonly handle: JobHandle
   readonly ended: Promise<JobOutcome>
@@ -26,7 +30,7 @@ export interface Running {
 export type StopReason = 'cancelled' | 'timeout'
 
 interface State {
-  readonly job: Job
+  readonly job: LocalJob
   readonly marker: string
   readonly cwd: string
   readonly pair: PipePair
@@ -46,7 +50,7 @@ const MAX_DELAY_MS = 2 ** 31 - 1
 const DRAIN_MS = 200
 
 /** Orders a job from the guard. A job that cannot be started is one that has ended already. */
-export function startJob(job: Job, id: number, context: RunningContext): Running {
+export function startJob(job: LocalJob, id: number, context: RunningContext): Running {
   const { guard } = context
   const handle = `${job.runId}.${id}`
   let state: State
@@ -60,11 +64,11 @@ export function startJob(job: Job, id: number, context: RunningContext): Running
     state.stopped ??= why
     guard.stop(id, how, context.graceMs)
   }
-  const { argv, environment } = job
+  const { argv, environment, outside } = job
   const { cwd, marker, pair } = state
   const ended = new Promise<JobOutcome>((resolve, reject) => {
     const onEnd = (end: JobEnd): void => void settle(state, end, context).then(resolve, reject)
-    guard.start({ id, argv, cwd, environment, marker, ...pair }, onEnd)
+    guard.start({ id, argv, cwd, environment, marker, ...pair, outside }, onEnd)
   })
   if (job.timeoutMs !== undefined && job.timeoutMs <= MAX_DELAY_MS) {
     state.timeout = setTimeout(() => stop('timeout', 'term'), job.timeoutMs)
@@ -72,7 +76,7 @@ export function startJob(job: Job, id: number, context: RunningContext): Running
   return { handle, ended, stop }
 }
 
-function openState(job: Job, context: RunningContext): State {
+function openState(job: LocalJob, context: RunningContext): State {
   const cwd = realpathSync.native(job.cwd)
   const pair = context.pipes.take()
   const pipes = [openPipe(pair.stdout), openPipe(pair.stderr)]
@@ -114,7 +118,10 @@ function toUnstarted(job: Job, error: unknown): JobOutcome {
 async function settle(state: State, end: JobEnd, context: RunningContext): Promise<JobOutcome> {
   const { job } = state
   clearTimeout(state.timeout)
-  if (end.type === 'lost') await endLost({ marker: state.marker, folder: state.cwd })
+  if (end.type === 'lost') {
+    await endLost({ marker: state.marker, folder: state.cwd })
+    if (job.outside) await removeOutside(job.outside, job.environment)
+  }
   await drain(state, context)
   if (end.type !== 'lost') context.guard.drained(end.id)
   const log = state.log.close()

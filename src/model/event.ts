@@ -30,6 +30,12 @@ export type RunEvent =
     }
   | ({ readonly type: 'stage-plan' } & PlanRow)
   | {
+      /** A restored stage whose outputs turned out not to be whole: it is executed. */
+      readonly type: 'stage-lost'
+      readonly stage: string
+      readonly actionDigest: Digest
+    }
+  | {
       readonly type: 'stage-wait'
       readonly stage: string
       readonly actionDigest: Digest

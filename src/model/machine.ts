@@ -28,8 +28,10 @@ export interface MachineFacts {
   /** `linux x64 glibc`. */
   readonly system: string
   readonly node: { readonly path: string; readonly version: string }
-  /** By name: git, uv, python, zstd, podman, docker. */
+  /** By name: git, uv, python, zstd. */
   readonly programs: Readonly<Record<string, Program>>
+  /** Those that can run an image, by name: podman, docker, or the one that is named. */
+  readonly runtimes: Readonly<Record<string, Program>>
   /** Tools that stages declare, by command line. */
   readonly tools: Readonly<Record<string, Program>>
   /** The pipeline's own checks, by name: what they printed, and whether they exited 0. */

@@ -40,6 +40,8 @@ export interface LocalStore extends Store, Disposable {
   lookup(key: Digest): ResultBrief | undefined
   /** As `getResult`, synchronous, without looking at the tree. */
   readResult(key: Digest): ActionResult | undefined
+  /** Notes what is known of an action whose tree is elsewhere: for `why` and `log`, never served as a hit. */
+  noteResult(result: ActionResult): void
 
   // -- trees
   /** Moves the folder `dir` (same file system) to its place as `tree` and makes it read-only. Where the tree stands
@@ -158,6 +160,8 @@ export interface JobOutcome {
   readonly log: LogRecord | null
   /** Isolation level really applied. */
   readonly isolation: Isolation
+  /** Digest of the configuration of the image it ran in. */
+  readonly imageConfig?: string
 }
 
 /** Name under which a job is found again: a pid and its start time, a Slurm job id. */

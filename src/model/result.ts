@@ -63,6 +63,10 @@ export interface AttemptRecord {
   readonly environment: Readonly<Record<string, string>>
   /** Image digest, or null: then `host` says where it ran. */
   readonly image: string | null
+  /** Digest of the image's configuration: under one digest an image may have one for each platform. */
+  readonly imageConfig?: string
+  /** The image that pilot itself was said to run in (PILOT_IMAGE_DIGEST). Claimed, never checked. */
+  readonly claimedImage?: string
   readonly host: HostFingerprint
   readonly log: LogRecord | null
   readonly pilotVersion: string

@@ -64,7 +64,7 @@ export interface Stage {
   readonly tools: Readonly<Record<string, ToolSpec>>
   /** Name of the input that is, or carries, the lock of the stage's environment. */
   readonly lockfile: string | undefined
-  /** `name@sha256:…`. */
+  /** `name@sha256:…`; what is at work in it is said by its digest. */
   readonly image: string | undefined
   readonly accelerator: readonly AcceleratorFact[]
   readonly isolation: Isolation
@@ -87,6 +87,10 @@ export interface Pipeline {
   readonly locks: Readonly<Record<string, readonly string[]>>
   /** What tells whether this machine has what the stages need: program and arguments, by name. */
   readonly checks: Readonly<Record<string, readonly string[]>>
+  /** Address of the store beyond this machine. */
+  readonly store?: string | undefined
+  /** Images named by a tag, each once. */
+  readonly images: readonly string[]
 }
 
 /** Input name of the stage's own folder. */

@@ -35,14 +35,26 @@ export function checkStage(stage: Stage): void {
   once(stage.outputs, () => checkOutputs(stage, refuse))
   once(stage.environment, () => checkEnvironment(stage, refuse))
   checkNumbers(stage, refuse)
-  if (stage.image !== undefined && !IMAGE.test(stage.image)) {
-    refuse(
-      `image "${stage.image}" is not pinned`,
-      'name it by digest: name@sha256:…, or lock the tag: pilot lock',
-    )
-  }
+  checkImage(stage, refuse)
   if (stage.lockfile !== undefined && !(stage.lockfile in stage.inputs)) {
     refuse(`lockfile names input "${stage.lockfile}", which the stage has not`)
+  }
+}
+
+function checkImage({ image, isolation }: Stage, refuse: Refuse): void {
+  if (image === undefined) {
+    if (isolation === 'container')
+      refuse('isolation is "container", and there is no image', 'give it an image')
+    return
+  }
+  if (!IMAGE.test(image)) {
+    const hint = /:[\w][\w.-]*$/.test(image)
+      ? 'lock the tag: pilot lock; or name it by digest: name@sha256:…'
+      : 'name it by digest: name@sha256:…; or by a tag, name:tag, and lock that: pilot lock'
+    refuse(`image "${image}" is not pinned`, hint, 'image-not-locked')
+  }
+  if (isolation !== 'container') {
+    refuse(`isolation is "${isolation}", but it has an image`, 'leave `isolation` out, or say `image: null`')
   }
 }
 

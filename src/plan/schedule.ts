@@ -43,6 +43,9 @@ export type ScheduleEvent =
   | { readonly type: 'done'; readonly stage: number }
   /** A failed lookup or execution. */
   | { readonly type: 'failed'; readonly stage: number }
+  /** A stage could not be executed for want of the outputs of `producers`, which were thought done: they are looked up
+   *  again, and it waits for them. */
+  | { readonly type: 'lost'; readonly stage: number; readonly producers: readonly number[] }
   /** Start nothing more. */
   | { readonly type: 'stop' }
 
@@ -113,7 +116,18 @@ function apply(schedule: Schedule, draft: Draft, event: ScheduleEvent, commands:
       draft.isStopping = true
       skipAllUnstarted(draft, commands)
       return
+    case 'lost':
+      withdraw(schedule, draft, event.stage)
+      for (const producer of event.producers) reopen(schedule, draft, producer, commands)
+      // Its producers were all brought back meanwhile, for another stage.
+      if (draft.waiting[event.stage] === 0) lookAgain(draft, event.stage, commands)
+      return
     case 'miss':
+      // One of its producers was lost while it was looked up.
+      if ((draft.waiting[event.stage] ?? 0) > 0) {
+        draft.status[event.stage] = WAITING
+        return
+      }
       if (draft.isStopping) {
         skip(draft, event.stage, null, commands)
         return
@@ -147,7 +161,10 @@ function wake(schedule: Schedule, draft: Draft, stage: number, commands: Command
   for (const dependent of schedule.graph.dependents[stage] ?? []) {
     const left = (draft.waiting[dependent] ?? 0) - 1
     draft.waiting[dependent] = left
-    if (left > 0 || draft.status[dependent] !== WAITING) continue
+    if (left > 0) continue
+    // Done with what a lost producer gave before: what it gives now may differ.
+    if (draft.status[dependent] === DONE) reopen(schedule, draft, dependent, commands)
+    if (draft.status[dependent] !== WAITING) continue
     if (draft.isStopping) {
       skip(draft, dependent, null, commands)
     } else {
@@ -155,6 +172,34 @@ function wake(schedule: Schedule, draft: Draft, stage: number, commands: Command
       commands.push({ type: 'look-up', stage: dependent })
     }
   }
+}
+
+/** A running stage that cannot be executed yet gives its place back. */
+function withdraw(schedule: Schedule, draft: Draft, stage: number): void {
+  if (draft.status[stage] === RUNNING) giveBack(draft, stage, schedule.needs[stage])
+  draft.status[stage] = WAITING
+}
+
+/** A stage that was done is looked up again; what depends on it waits, or is looked up after it. */
+function reopen(schedule: Schedule, draft: Draft, stage: number, commands: Command[]): void {
+  if (draft.status[stage] !== DONE) return
+  draft.unfinished++
+  draft.status[stage] = WAITING
+  for (const dependent of schedule.graph.dependents[stage] ?? []) {
+    draft.waiting[dependent] = (draft.waiting[dependent] ?? 0) + 1
+    // Taken from the queue when its turn comes.
+    if (draft.status[dependent] === QUEUED) draft.status[dependent] = WAITING
+  }
+  if (draft.waiting[stage] === 0) lookAgain(draft, stage, commands)
+}
+
+function lookAgain(draft: Draft, stage: number, commands: Command[]): void {
+  if (draft.isStopping) {
+    skip(draft, stage, null, commands)
+    return
+  }
+  draft.status[stage] = LOOKING
+  commands.push({ type: 'look-up', stage })
 }
 
 function skipDependents(schedule: Schedule, draft: Draft, failed: number, commands: Command[]): void {
@@ -187,6 +232,7 @@ function fillSlots(schedule: Schedule, draft: Draft, commands: Command[]): void 
     if (!next) break
     const [stage, rest] = next
     draft.queue = rest
+    if (draft.status[stage] !== QUEUED) continue
     const needs = schedule.needs[stage]
     if (needs && fits(needs, draft.free)) {
       draft.status[stage] = RUNNING

@@ -31,7 +31,7 @@ export function diagnose(facts: MachineFacts, needs: Needs): readonly Finding[] 
       diagnoseTool(command, stages, facts.tools[command]),
     ),
     ...diagnoseGpus(facts, needs.gpu),
-    diagnoseRuntime(programs, needs.image),
+    diagnoseRuntime(facts.runtimes, needs.image),
     diagnoseOptional('zstd', programs['zstd']),
     diagnoseMemory(facts, needs),
     diagnoseDisk(facts.disk),
@@ -112,20 +112,17 @@ function diagnoseGpus({ gpus, cuda }: MachineFacts, stages: readonly string[]): 
   ]
 }
 
-function diagnoseRuntime(programs: MachineFacts['programs'], stages: readonly string[]): Finding {
-  const there = ['podman', 'docker'].flatMap((name) => {
-    const program = programs[name]
-    return isThere(program) ? [tell(program)] : []
-  })
-  if (there.length > 0) return ok('containers', there.join('; '))
+function diagnoseRuntime(runtimes: MachineFacts['runtimes'], stages: readonly string[]): Finding {
+  const what = 'containers'
+  const [first] = Object.values(runtimes).filter(isThere)
+  if (first) return ok(what, tell(first))
   if (stages.length === 0)
-    return ok('containers', 'neither podman nor docker works, and no stage has an image')
-  const why = ['podman', 'docker'].flatMap((name) => {
-    const program = programs[name]
-    return program && !isThere(program) ? [`${name}: ${program.why}`] : []
-  })
+    return ok(what, `no ${Object.keys(runtimes).join(' or ')} works, and no stage has an image`)
+  const why = Object.entries(runtimes).map(
+    ([name, program]) => `${name}: ${isThere(program) ? '' : program.why}`,
+  )
   const found = `${named(stages)} ${stages.length === 1 ? 'has' : 'have'} an image; ${why.join('; ')}`
-  return { state: 'fail', what: 'containers', found, mend: 'install podman (no daemon, no root) or docker' }
+  return { state: 'fail', what, found, mend: 'install podman (no daemon, no root) or docker' }
 }
 
 function diagnoseMemory({ memoryMiB, cpus }: MachineFacts, { memory }: Needs): Finding {

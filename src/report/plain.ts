@@ -27,6 +27,7 @@ export function plainReporter(options: PlainOptions): Reporter {
   const tails = new Map<string, string[]>()
   const pulses = new Map<string, number>()
   const failures: StageEnd[] = []
+  pulses.set('', now())
   let hits: string[] = []
   const line = (text: string) => write(`${text}\n`)
   const row = (style: Style, verb: string, text: string) => {
@@ -75,6 +76,8 @@ export function plainReporter(options: PlainOptions): Reporter {
           if (now() - (pulses.get(event.stage) ?? 0) < PULSE_MS) return
           pulses.set(event.stage, now())
           return row('dim', '', `${event.stage}: ${event.line}`)
+        case 'stage-lost':
+          return row('yellow', 'lost', `${event.stage}: its stored outputs are not whole, it is executed`)
         case 'stage-wait':
           return row('yellow', 'wait', `${event.stage}: being made by ${event.holder}`)
         case 'stage-retry':
@@ -93,14 +96,28 @@ export function plainReporter(options: PlainOptions): Reporter {
           return line(formatEnd(event))
         case 'run-start':
         case 'stage-plan':
-        case 'progress':
           return
+        case 'progress':
+          if (now() - (pulses.get('') ?? 0) < PULSE_MS) return
+          pulses.set('', now())
+          return row('dim', '', formatProgress(event))
         default:
           return assertNever(event)
       }
     },
     close: async () => undefined,
   }
+}
+
+/** `sending 1.2 GiB of 3.4 GiB`. */
+export function formatProgress({
+  what,
+  doneBytes,
+  totalBytes: all,
+}: Extract<RunEvent, { type: 'progress' }>): string {
+  return all > 0
+    ? `${what} ${formatBytes(doneBytes)} of ${formatBytes(all)}`
+    : `${what} ${formatBytes(doneBytes)}`
 }
 
 /** The last line of a run. */

@@ -58,6 +58,7 @@ export const eventSchema = z.discriminatedUnion('type', [
     reason: z.string(),
     actionDigest: digest.nullable(),
   }),
+  z.strictObject({ type: z.literal('stage-lost'), stage: z.string(), actionDigest: digest }),
   z.strictObject({
     type: z.literal('stage-wait'),
     stage: z.string(),

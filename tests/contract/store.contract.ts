@@ -26,23 +26,23 @@ import { sampleResult } from '../rig/sample-result.ts'
 export interface Subject {
   readonly store: Store
   /** Changes one byte of what the store holds of this blob, where it rests. */
-  readonly damage: (tree: Tree, path: string) => void
+  readonly damage: (tree: Tree, path: string) => void | Promise<void>
 }
 
 /** @param open a new, empty store; `root` is a folder of its own on the same file system */
-export function storeContract(name: string, open: (root: string) => Subject): void {
+export function storeContract(name: string, open: (root: string) => Subject | Promise<Subject>): void {
   const roots: string[] = []
   afterAll(() => {
     for (const root of roots) removeAll(root)
   })
-  const setUp = (): Subject & { readonly root: string } => {
+  const setUp = async (): Promise<Subject & { readonly root: string }> => {
     const root = realpathSync(mkdtempSync(join(tmpdir(), 'pilot-store-')))
     roots.push(root)
-    return { root, ...open(join(root, 'store')) }
+    return { root, ...(await open(join(root, 'store'))) }
   }
 
   test(`${name}: a tree comes back as it went in: bytes, modes, links, empty folders`, async () => {
-    const { store, root } = setUp()
+    const { store, root } = await setUp()
     const { tree, folder } = await sampleTree(root)
     await store.sendTree(tree, folder)
 
@@ -58,7 +58,7 @@ export function storeContract(name: string, open: (root: string) => Subject): vo
   })
 
   test(`${name}: what was never sent is not there`, async () => {
-    const { store, root } = setUp()
+    const { store, root } = await setUp()
 
     expect(await store.hasTree(digestOf('nothing'))).toBe(false)
     expect(await store.fetchTree(digestOf('nothing'), join(root, 'back'))).toBeUndefined()
@@ -68,10 +68,10 @@ export function storeContract(name: string, open: (root: string) => Subject): vo
   })
 
   test(`${name}: a damaged tree is never given out, and can be sent again`, async () => {
-    const { store, root, damage } = setUp()
+    const { store, root, damage } = await setUp()
     const { tree, folder } = await sampleTree(root)
     await store.sendTree(tree, folder)
-    damage(tree, 'folder/plain')
+    await damage(tree, 'folder/plain')
 
     const damaged = await store.fetchTree(tree.digest, join(root, 'back'))
     await store.sendTree(tree, folder)
@@ -83,12 +83,12 @@ export function storeContract(name: string, open: (root: string) => Subject): vo
   })
 
   test(`${name}: the first result of an action stays, unless it is replaced`, async () => {
-    const { store, root } = setUp()
+    const { store, root } = await setUp()
     const { tree, folder } = await sampleTree(root)
     await store.sendTree(tree, folder)
-    const key = digestOf('an action')
-    const [first, second] = ['first', 'second'].map((stage) => sampleResult({ key, tree, stage }))
+    const [first, second] = ['first', 'second'].map((stage) => sampleResult({ tree, stage }))
     if (!first || !second) throw new Error('two results were made')
+    const key = first.actionDigest
 
     await store.putResult(first, { replace: false })
     await store.putResult(second, { replace: false })
@@ -101,7 +101,7 @@ export function storeContract(name: string, open: (root: string) => Subject): vo
   })
 
   test(`${name}: a log comes back byte for byte`, async () => {
-    const { store } = setUp()
+    const { store } = await setUp()
     const text = Buffer.from('2026-01-01T00:00:00.000Z out| grün\n')
 
     await store.putLog(digestOf(text), text)

@@ -121,6 +121,6 @@ test('outside a project the machine is told all the same; the store’s password
   expect(plain.code).toBe(0)
   expect(plain.stdout).toMatch(/^warn {2}project /m)
   expect(plain.stdout).toMatch(/^ok {4}node +v\d/m)
-  expect(plain.stdout).toContain('PILOT_STORE is s3://***@host/bucket?***')
+  expect(plain.stdout).toContain('s3://***@host/bucket?***')
   expect(plain.stdout).not.toContain('secret')
 })

@@ -27,6 +27,16 @@ export function testConfig(root: string, fields: Partial<Config> = {}): Config {
     environment: { PATH: process.env['PATH'] },
     cpus: 2,
     memoryMiB: 4096,
+    remote: {
+      address: undefined,
+      mode: 'off',
+      isOnly: false,
+      trust: 'trusted',
+      signingKey: undefined,
+      policy: undefined,
+      builder: undefined,
+      beatMs: 5_000,
+    },
     ...fields,
   }
 }
@@ -71,7 +81,7 @@ export function openTestProject(
 ): Promise<Project> {
   return assembleProject(
     testConfig(root, fields),
-    { root, file: 'pipeline.ts', pipeline: { stages, locks: {}, checks: {} }, recipe: null },
+    { root, file: 'pipeline.ts', pipeline: { stages, locks: {}, images: [], checks: {} }, recipe: null },
     { runId, onWarning: (code, message) => onEvent({ type: 'warning', code, message }) },
   )
 }

@@ -3,9 +3,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { LocalExecutor } from '../../src/execute/local.ts'
 import { digestOf } from '../../src/model/digest.ts'
-import type { Job, JobOutcome } from '../../src/model/ports.ts'
+import type { Executor, Job, JobOutcome } from '../../src/model/ports.ts'
 
 export interface TestJob extends Disposable {
   readonly job: Job
@@ -56,6 +55,6 @@ export function createJob(sh: string, fields: Partial<Job> = {}): TestJob {
   }
 }
 
-export async function runJob(executor: LocalExecutor, { job }: TestJob): Promise<JobOutcome> {
+export async function runJob(executor: Executor, { job }: TestJob): Promise<JobOutcome> {
   return executor.wait(await executor.submit(job))
 }

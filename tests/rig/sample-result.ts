@@ -1,11 +1,13 @@
 // An action result as a run would leave it, for tests of what keeps results.
 
+import { type Action, actionDigest } from '../../src/model/action.ts'
 import type { Digest } from '../../src/model/digest.ts'
 import type { ActionResult } from '../../src/model/result.ts'
 import type { Tree } from '../../src/model/tree.ts'
 
 export interface SampleOptions {
-  readonly key: Digest
+  /** The digest of the sample's action by default: what a store checks that is reached by others. */
+  readonly key?: Digest
   readonly tree: Tree
   readonly stage?: string
   readonly log?: ActionResult['record']['log']
@@ -15,20 +17,21 @@ export interface SampleOptions {
 export function sampleResult({ key, tree, stage = 'sample', log = null }: SampleOptions): ActionResult {
   const file = tree.entries.find((entry) => entry.type === 'file')
   const path = file?.path ?? 'out'
+  const action: Action = {
+    argv: ['sh', '-c', 'cat {in:src} > {out:out}'],
+    inputs: {},
+    environment: {},
+    outputs: { out: { kind: 'file', path } },
+    platform: { os: 'linux', arch: 'x64', libc: 'glibc' },
+    tools: {},
+    lockfile: null,
+    image: null,
+    accelerator: {},
+  }
   return {
     schema: 'pilot.result.v1',
-    actionDigest: key,
-    action: {
-      argv: ['sh', '-c', 'cat {in:src} > {out:out}'],
-      inputs: {},
-      environment: {},
-      outputs: { out: { kind: 'file', path } },
-      platform: { os: 'linux', arch: 'x64', libc: 'glibc' },
-      tools: {},
-      lockfile: null,
-      image: null,
-      accelerator: {},
-    },
+    actionDigest: key ?? actionDigest(action),
+    action,
     tree: tree.digest,
     outputs: {
       out: {

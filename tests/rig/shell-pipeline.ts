@@ -9,13 +9,15 @@ export interface ShellStage {
   readonly more?: string
 }
 
-/** A pipeline with one stage a row, in order; each has one file output, `out`. */
-export function shellPipeline(stages: Readonly<Record<string, ShellStage>>): string {
+/** A pipeline with one stage a row, in order; each has one file output, `out`.
+ *  @param more further fields of definePipeline, as TypeScript text */
+export function shellPipeline(stages: Readonly<Record<string, ShellStage>>, more = ''): string {
   const definitions = Object.entries(stages).map(([name, stage]) => definition(name, stage))
   const uses = Object.entries(stages).map(([name, stage]) => use(name, stage))
   return `import { definePipeline, defineStage, file, sourceFile } from 'hessian-pilot'
 ${definitions.join('\n')}
 export default definePipeline({
+  ${more}
   stages: () => {
 ${uses.join('\n')}
     return [${Object.keys(stages).map(variable).join(', ')}]

@@ -26,6 +26,8 @@ const jobs = new Map<number, GuardedJob>()
 const leaders = new Set<number>()
 /** Named pipes of jobs whose output pilot has not read to its end: their processes may not all be known. */
 const undrained = new Map<number, readonly string[]>()
+/** Jobs whose containers may have to be removed before the guard may end. */
+const removing = new Map<number, Promise<unknown>>()
 const forebears = ancestorsOf(process.ppid)
 const watch = openWatch(jobs, forebears)
 const search = {
@@ -74,8 +76,10 @@ function start(order: StartOrder): void {
     jobs.set(job.id, job)
     watch.wake()
   }
+  if (order.outside) removing.set(order.id, ended)
   void ended.then((report: GuardReport) => {
     jobs.delete(order.id)
+    removing.delete(order.id)
     send(report)
   })
 }
@@ -92,6 +96,7 @@ async function endAll(): Promise<void> {
     }
     await delay(ROUND_MS)
   }
+  await Promise.all(removing.values())
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   process.exit(0)
 }

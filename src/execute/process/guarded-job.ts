@@ -5,6 +5,7 @@ import { closeSync, constants, openSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Usage } from '../../model/result.ts'
 import { endLeftovers, freeze, type LeftoverSearch } from './leftovers.ts'
+import { removeOutside } from './outside.ts'
 import type { GuardReport, StartOrder } from './protocol.ts'
 import { type JobMark, MARKER, type Remembered, readRow, signalProcess } from './table.ts'
 import { emptyUsage, readReaped, type TreeUsage } from './usage.ts'
@@ -53,7 +54,11 @@ export function startGuarded(order: StartOrder, search: LeftoverSearch, onLeader
       const usage = toUsage(job, performance.now() - job.startedMs, readReaped())
       job.isLeading = false
       onLeaderEnd()
-      settle(job, search).then((survivors) => {
+      settle(job, search).then(async (survivors) => {
+        // A command that ended by itself has seen to what it started.
+        if (order.outside && (job.isStopped || signal !== null)) {
+          await removeOutside(order.outside, order.environment)
+        }
         resolve({ type: 'ended', id: job.id, exitCode, signal, usage, survivors })
       }, reject)
     })

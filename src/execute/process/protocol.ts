@@ -2,6 +2,7 @@
 // Both sides are always of the same version: one starts the other.
 
 import type { Usage } from '../../model/result.ts'
+import type { Outside } from './outside.ts'
 
 /** Pilot to guard. */
 export type GuardOrder =
@@ -24,6 +25,8 @@ export interface StartOrder {
   /** Named pipes for what the job prints. */
   readonly stdout: string
   readonly stderr: string
+  /** Ended with the job when the job is stopped or killed. */
+  readonly outside?: Outside | undefined
 }
 
 /** Guard to pilot: once for each job, when no process of it is left; a fault before the guard dies of it. */

@@ -8,7 +8,7 @@ import { DIGEST_LENGTH, type HotRows } from './hot.ts'
 import { parseRecord, sumOf, toRows } from './rows.ts'
 import type { Trees } from './trees.ts'
 
-export type Results = Pick<LocalStore, 'lookup' | 'readResult' | 'getResult' | 'putResult'>
+export type Results = Pick<LocalStore, 'lookup' | 'readResult' | 'noteResult' | 'getResult' | 'putResult'>
 
 export interface ResultsOptions {
   readonly db: Database
@@ -64,6 +64,9 @@ export function openResults({ db, hot, trees, warn }: ResultsOptions): Results {
   return {
     lookup,
     readResult,
+    noteResult(result) {
+      db.run('INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?)', ...toRows(result).record)
+    },
     getResult: async (key) => (lookup(key) ? readResult(key) : undefined),
     putResult,
   }

@@ -12,8 +12,9 @@ const FACTS: MachineFacts = {
   node: { path: '/opt/node', version: 'v24.1.0' },
   programs: {
     git: { path: '/usr/bin/git', version: 'git version 2.39.5' },
-    ...{ uv: MISSING, python: MISSING, zstd: MISSING, podman: MISSING, docker: MISSING },
+    ...{ uv: MISSING, python: MISSING, zstd: MISSING },
   },
+  runtimes: { podman: MISSING, docker: MISSING },
   tools: {},
   checks: {},
   gpus: [],
