@@ -169,7 +169,7 @@ function readOutput(
 /** A line a check, then the verdict with its counts. */
 export function formatJudgement({ verdict, checks }: Judgement): string {
   const tally = (of: Verdict) => checks.filter((check) => check.verdict === of).length
-  const rows = checks.map((check) => [check.verdict, check.kind, check.name, toLine(check.found)])
+  const rows = checks.map((check) => [check.verdict, check.kind, toLine(check.name), toLine(check.found)])
   return `${formatTable(rows)}
 
 gate: ${verdict}: ${tally('pass')} of ${count(checks.length, 'check')} pass, ${tally('fail')} fail, ${tally('not established')} not established`
