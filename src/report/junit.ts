@@ -43,10 +43,10 @@ const ENTITIES: Readonly<Record<string, string>> = {
   ...{ '\t': '&#9;', '\n': '&#10;', '\r': '&#13;' },
 }
 
-/** For attributes. What XML 1.0 cannot hold at all (control characters, half surrogates) becomes U+FFFD. */
+/** For attributes. What XML 1.0 cannot hold at all (control characters) becomes U+FFFD, as half
+ *  surrogates do when the text is written as UTF-8. */
 function escapeXml(text: string): string {
   return text
-    .toWellFormed()
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd')
     .replace(/[&<>"\t\n\r]/g, (mark) => ENTITIES[mark] ?? mark)
 }

@@ -220,6 +220,13 @@ test('the job summary is markdown in which nothing of a stage is markup', () => 
   )
 })
 
+test('backslashes and backticks of a stage stay what they are', () => {
+  const found = '`a` \\| b'
+  const judgement = { ...JUDGEMENT, checks: [{ ...CHECKS[1], found } as Check] }
+
+  expect(formatJobSummary(judgement, EVIDENCE, [])).toContain(String.raw`| \`a\` \\\| b |`)
+})
+
 test('a DAG too large for mermaid is counted', () => {
   const nodes = Array.from({ length: 500 }, (_, i) => ({ stage: `s${i}`, needs: [], outputs: [] }))
 
