@@ -316,6 +316,19 @@ function addKeeping(program: Command): void {
       exit(await (await import('./commands/lock.ts')).lockCommand(names, flags)),
     )
   program
+    .command('gate')
+    .summary('hold a policy against it')
+    .description(
+      'hold what is kept of the pipeline against a policy, running nothing; exits 0 where it passes, 1 where it fails, 2 where that is not established',
+    )
+    .requiredOption('--policy <file>', 'what must hold: stages, criteria, bounds of metrics')
+    .option('--base <run|file>', 'metrics to compare with: a run kept here, or what gate --json wrote')
+    .option('--junit <file>', 'write the checks as JUnit XML')
+    .addOption(recipeOption())
+    .option('--json', 'one JSON line on stdout')
+    .addHelpText('after', example('pilot gate --policy gate.json --base main.json'))
+    .action(async (flags) => exit(await (await import('./commands/gate.ts')).gateCommand(flags)))
+  program
     .command('doctor')
     .summary('what this machine lacks')
     .description(

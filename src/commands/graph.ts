@@ -14,7 +14,8 @@ export async function graphCommand(flags: Flags & { readonly format: GraphFormat
   return 0
 }
 
-function toNodes({ stages, dependencies, order }: Graph): readonly DiagramNode[] {
+/** The stages as the diagrams take them, each after those it needs. */
+export function toNodes({ stages, dependencies, order }: Graph): readonly DiagramNode[] {
   return order.flatMap((index) => {
     const stage = stages[index]
     if (!stage) return []

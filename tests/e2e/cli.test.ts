@@ -61,7 +61,7 @@ const COMMANDS = [
     'lock',
     'events',
   ],
-  ...['trajectory', 'doctor', 'push', 'pull', 'cache', 'export', 'import'],
+  ...['trajectory', 'doctor', 'push', 'pull', 'cache', 'export', 'import', 'gate'],
 ]
 
 test.each(COMMANDS)('the help of %s fits a screen and shows an example', async (command) => {

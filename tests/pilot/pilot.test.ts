@@ -29,7 +29,7 @@ afterAll(() => project[Symbol.dispose]())
 
 let first: Ran
 beforeAll(async () => {
-  for (const name of ['pipeline.ts', 'stages', 'recipes', 'locks'])
+  for (const name of ['pipeline.ts', 'stages', 'recipes', 'locks', 'gate.json'])
     cpSync(join(ROOT, name), project.path(name), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), project.path('node_modules'))
   first = await project.run(['--to', 'accept'])
@@ -55,6 +55,13 @@ test('its verdict follows from its interval', () => {
 
 test('the update changed the policy', () => {
   expect(policyOf(first, 'ppo-step')).not.toBe(policyOf(first, 'base'))
+})
+
+test('the gate of this repository passes over it', async () => {
+  const gate = await project.pilot(['gate', '--policy', 'gate.json'], { env: { GITHUB_ACTIONS: undefined } })
+
+  expect(gate.stdout).toMatch(/\ngate: pass: 9 of 9 checks pass/)
+  expect(gate.code).toBe(0)
 })
 
 test('all six criteria pass on what was captured, and so the recipe is supported', () => {
