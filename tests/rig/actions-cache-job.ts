@@ -1,7 +1,7 @@
 // A job as a workflow runs it: `send` keeps a folder and a result in the Actions cache, `fetch` brings them back.
 // Prints one line of its own; what else comes on stdout is a fault.
 
-import { cpSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { hashTree } from '../../src/capture/tree.ts'
 import type { Digest } from '../../src/model/digest.ts'
 import { formatError } from '../../src/model/error.ts'
@@ -17,13 +17,12 @@ try {
     onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
   })
   if (verb === 'send') {
-    cpSync(folder, `${temp}/sent`, { recursive: true, verbatimSymlinks: true })
-    const tree = await hashTree(`${temp}/sent`)
-    await store.sendTree(tree, `${temp}/sent`)
+    const tree = await hashTree(folder)
+    await store.sendTree(tree, folder)
     await store.putResult(sampleResult({ tree }), { replace: false })
     process.stdout.write(`sent ${tree.digest}\n`)
   } else {
-    // Of the sample's action, whatever its tree is.
+    // Of the sample's action: the first file of what is sent is `out`.
     const key = sampleResult({ tree: { digest: '' as Digest, entries: [] } }).actionDigest
     const result = await store.getResult(key)
     const tree = result && (await store.fetchTree(result.tree, folder))
