@@ -33,7 +33,8 @@ function judge(said: string, text: string, message: string): Trouble {
   }
   if (/(tar|zstd)\S* failed with error|unexpected end|Incomplete download|does not match/i.test(said))
     return { type: 'damaged', message }
-  if (/\b404\b|BlobNotFound|not found/i.test(said)) return { type: 'gone', message }
+  if (/BlobNotFound|specified blob does not exist|HTTP response: 404/.test(said))
+    return { type: 'gone', message }
   return { type: 'service', error: toRemoteError(said, message) }
 }
 
@@ -48,8 +49,8 @@ function toRemoteError(said: string, message: string): RemoteError {
   return new RemoteError('server', message, 'repeat it')
 }
 
-/** One line without commands of the runner, without the signature in an address, without the token. */
+/** One line without commands of the runner, without the paths of addresses, which are as good as a token, without the token. */
 function clean(line: string, token: string): string {
-  const plain = line.replace(/^::\w+[^:]*::/, '').replaceAll(/(https?:\/\/[^\s?"']+)\?[^\s"']+/g, '$1')
+  const plain = line.replace(/^::\w+[^:]*::/, '').replaceAll(/(https?:\/\/[^\s/?"']+)[^\s"']*/g, '$1')
   return (token ? plain.replaceAll(token, '***') : plain).trim()
 }
