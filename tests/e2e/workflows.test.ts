@@ -92,7 +92,7 @@ test('a pull request of our own: CPU and GPU run, and the gate’s verdict is in
 
   const ran = await repo.run('pilot.yml', 'pull_request', { payload: pullRequest(REPOSITORY), vars: VARS })
 
-  expect(ran.code, ran.stderr).toBe(0)
+  expect(ran.code, ran.text).toBe(0)
   expect(ran.jobs).toEqual({ cpu: 'success', gpu: 'success' })
   for (const job of ['cpu', 'gpu']) {
     expect(ran.steps(job)).toEqual([...PREPARED, PILOT, 'Gate: success'])
@@ -148,7 +148,7 @@ test('what a fork sent does not run on the machine with the GPU', async () => {
     vars: VARS,
   })
 
-  expect(ran.code, ran.stderr).toBe(0)
+  expect(ran.code, ran.text).toBe(0)
   expect(ran.jobs).toEqual({ cpu: 'success' })
   expect(ran.lines('gpu')).toEqual([])
 })
@@ -169,7 +169,7 @@ test.each([
 
   const ran = await repo.run('nightly.yml', 'schedule', { vars: { ...VARS, PILOT_REPRODUCE: 'evaluate' } })
 
-  expect(ran.code, ran.stderr).toBe(code)
+  expect(ran.code, ran.text).toBe(code)
   expect(ran.jobs).toEqual({ reproduce: code === 0 ? 'success' : 'failure' })
   if (line) expect(ran.lines('reproduce')).toContain(line)
   else expect(ran.lines('reproduce').join('\n')).toMatch(/evaluate: not reproduced: 1 of 1 files differ/)

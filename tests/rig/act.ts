@@ -1,8 +1,8 @@
-// The workflows of this repository, run by act on this machine in a repository of the test's own: what runs is the
-// files as they are committed, over a pipeline of one line. Actions that would be fetched are stood in for.
+// Workflows run by act on this machine, in a repository of the test's own: what runs is the files as they are committed.
+// Actions that would be fetched are stood in for. act has a cache service of its own, of version 1.
 
 import { execFileSync, spawn } from 'node:child_process'
-import { cpSync, existsSync, readFileSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -22,7 +22,8 @@ export interface ActRun {
   readonly lines: (job: string) => readonly string[]
   /** Workflow commands of a job that the runner took, by name: `error`, `summary`, `set-output`. */
   readonly commands: (job: string, name: string) => readonly ActLine[]
-  readonly stderr: string
+  /** All of it, for messages. */
+  readonly text: string
 }
 
 export interface ActLine {
@@ -40,24 +41,29 @@ export interface ActLine {
 }
 
 export interface ActRepository extends Disposable {
-  /** @param event payload; @param vars variables of the repository */
-  run(
-    workflow: string,
-    event: string,
-    options: { readonly payload?: object; readonly vars: Readonly<Record<string, string>> },
-  ): Promise<ActRun>
+  run(workflow: string, event: string, options: ActOptions): Promise<ActRun>
 }
 
-/** @param files of the repository besides the workflows: a pipeline, a policy */
-export function createActRepository(files: Readonly<Record<string, string>>): ActRepository {
+export interface ActOptions {
+  /** Of the event. */
+  readonly payload?: object
+  /** Variables of the repository. */
+  readonly vars?: Readonly<Record<string, string>>
+  /** Environment of every step. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** @param files of the repository besides the workflows and the action: a pipeline, a policy
+ *  @param workflows folder of this repository that has them */
+export function createActRepository(
+  files: Readonly<Record<string, string>>,
+  workflows = '.github/workflows',
+): ActRepository {
   const scratch = createScratch()
   for (const [path, content] of Object.entries({ ...BARE, ...files }))
     scratch.write(join('repo', path), content)
-  cpSync(join(ROOT, '.github/workflows'), scratch.path('repo/.github/workflows'), { recursive: true })
-  // Until the repository has it, what it does in one line.
-  if (existsSync(join(ROOT, ACTION)))
-    cpSync(join(ROOT, ACTION), scratch.path('repo', ACTION), { recursive: true })
-  else scratch.write(join('repo', ACTION, 'action.yml'), STAND_IN_PILOT)
+  cpSync(join(ROOT, workflows), scratch.path('repo/.github/workflows'), { recursive: true })
+  cpSync(join(ROOT, ACTION), scratch.path('repo', ACTION), { recursive: true })
   const git = (...argv: readonly string[]) => execFileSync('git', argv, { cwd: scratch.path('repo') })
   git('init', '--quiet', '--initial-branch', 'main')
   git('remote', 'add', 'origin', `https://github.com/${REPOSITORY}.git`)
@@ -70,21 +76,18 @@ export function createActRepository(files: Readonly<Record<string, string>>): Ac
   })
   const act = programIn(unpackWheels('act'), 'act')
   return {
-    async run(workflow, event, { payload = {}, vars }) {
+    async run(workflow, event, { payload = {}, vars = {}, env = {} }) {
       const child = spawn(
         act,
         [
-          ...[
-            event,
-            '--json',
-            '--pull=false',
-            '--no-cache-server',
-            '--workflows',
-            `.github/workflows/${workflow}`,
-          ],
+          ...[event, '--json', '--pull=false', '--workflows', `.github/workflows/${workflow}`],
+          ...['--cache-server-path', scratch.path('cache'), '--cache-server-addr', '127.0.0.1'],
+          ...['--artifact-server-path', scratch.path('artifacts'), '--artifact-server-addr', '127.0.0.1'],
+          ...['--artifact-server-port', '0'],
           ...['--eventpath', scratch.write('event.json', JSON.stringify(payload))],
           ...['ubuntu-latest', 'self-hosted', 'gpu'].flatMap((label) => ['-P', `${label}=-self-hosted`]),
           ...Object.entries(vars).flatMap(([name, value]) => ['--var', `${name}=${value}`]),
+          ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
           ...['--action-cache-path', scratch.path('act'), ...standIns],
         ],
         { cwd: scratch.path('repo'), env: environment(scratch.root), stdio: ['ignore', 'pipe', 'pipe'] },
@@ -126,21 +129,6 @@ runs:
       shell: bash
 `
 
-const STAND_IN_PILOT = `name: pilot
-description: npx pilot
-inputs:
-  args:
-    description: its words
-    required: true
-runs:
-  using: composite
-  steps:
-    - run: npx pilot $ARGS
-      shell: bash
-      env:
-        ARGS: \${{ inputs.args }}
-`
-
 /** Pins of the actions that a runner fetches; act has a checkout of its own. */
 function fetchedActions(): readonly string[] {
   const files = ['pilot.yml', 'nightly.yml'].map((name) =>
@@ -167,7 +155,7 @@ function toRun(code: number | null, stdout: string, stderr: string): ActRun {
     .flatMap((line): ActLine[] => (line.startsWith('{') ? [JSON.parse(line)] : []))
   const of = (job: string) => all.filter(({ jobID }) => jobID === job)
   return {
-    ...{ code, stderr },
+    ...{ code, text: stdout + stderr },
     jobs: Object.fromEntries(
       all.flatMap(({ jobID, jobResult }) => (jobID && jobResult ? [[jobID, jobResult] as const] : [])),
     ),
@@ -177,7 +165,7 @@ function toRun(code: number | null, stdout: string, stderr: string): ActRun {
         const isOwn = stage === 'Main' && stepResult && msg.includes(`- Main ${step} [`)
         return isOwn ? [`${step?.replace(/@[0-9a-f]{40}$/, '')}: ${stepResult}`] : []
       }),
-    lines: (job) => of(job).flatMap(({ raw_output, msg }) => (raw_output ? [msg.trimEnd()] : [])),
+    lines: (job) => of(job).flatMap(({ raw_output, msg }) => (raw_output ? msg.trimEnd().split('\n') : [])),
     commands: (job, name) => of(job).filter(({ command }) => command === name),
   }
 }
