@@ -1,7 +1,7 @@
 // pilot gate: holds what the store has of the pipeline as it is now against a policy. Runs nothing.
 
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { z } from 'zod'
 import { dryRun } from '../conduct/dry-run.ts'
 import type { Project } from '../conduct/project.ts'
@@ -27,6 +27,7 @@ import { baseSchema, type Policy, policySchema } from '../report/gate-policy.ts'
 import { formatJUnit } from '../report/junit.ts'
 import { toNodes } from './graph.ts'
 import { openSession, print } from './session.ts'
+import { writeWhole } from './write-file.ts'
 
 export interface GateFlags extends Flags {
   readonly policy: string
@@ -54,11 +55,8 @@ function report(project: Project, judgement: Judgement, evidence: Evidence, flag
   print(isInActions && !flags.json ? toPlainLog(text) : text)
   if (flags.junit !== undefined) {
     const wallMs = new Map(evidence.stages.map((row) => [row.stage, row.wallMs]))
-    mkdirSync(dirname(resolve(flags.junit)), { recursive: true })
-    writeFileSync(
-      flags.junit,
-      formatJUnit(judgement, (stage) => wallMs.get(stage)),
-    )
+    const xml = formatJUnit(judgement, (stage) => wallMs.get(stage))
+    writeWhole(resolve(flags.junit), xml)
   }
   if (!isInActions) return
   for (const check of judgement.checks.filter(({ verdict }) => verdict !== 'pass')) {

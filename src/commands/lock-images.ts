@@ -1,10 +1,10 @@
 // The images of a pipeline that are named by a tag: `pilot lock` asks which digest each stands for and writes it down.
 
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { IMAGE_LOCK, type ImageLock, readImageLock } from '../declare/image-lock.ts'
 import { resolveTag } from '../execute/container/resolve.ts'
 import { print } from './session.ts'
+import { writeWhole } from './write-file.ts'
 
 interface LockOptions {
   /** Folder of the project. */
@@ -25,7 +25,8 @@ export async function lockImages(images: readonly string[], options: LockOptions
   for (const line of told) print(line)
   if (told.length === 0) return 0
   if (isCheck) return 1
-  write(join(root, IMAGE_LOCK), after)
+  const sorted = Object.fromEntries(Object.entries(after).sort())
+  writeWhole(join(root, IMAGE_LOCK), `${JSON.stringify(sorted, null, 2)}\n`)
   return 0
 }
 
@@ -35,12 +36,4 @@ function changes(before: ImageLock, after: ImageLock): readonly string[] {
     .sort()
     .filter((tag) => before[tag] !== after[tag])
     .map((tag) => `${tag}: ${before[tag] ?? '(none)'} -> ${after[tag]}`)
-}
-
-function write(path: string, lock: ImageLock): void {
-  mkdirSync(dirname(path), { recursive: true })
-  const temp = `${path}.${process.pid}.tmp`
-  const sorted = Object.fromEntries(Object.entries(lock).sort())
-  writeFileSync(temp, `${JSON.stringify(sorted, null, 2)}\n`)
-  renameSync(temp, path)
 }
